@@ -1,0 +1,125 @@
+// Package plan holds the step tables and builds a Plan from hosts, facts and findings. Everything it yields is
+// data: it can describe a command, and has no door to a host, a clock or a screen.
+package plan
+
+import (
+	"time"
+
+	"github.com/kibotos/kibo-rollout/checks"
+	"github.com/kibotos/kibo-rollout/internal/release"
+	"github.com/kibotos/kibo-rollout/remote/command"
+)
+
+// Mode is how an upgrade is walked.
+type Mode string
+
+// Modes. The tables are in rolling.go and its neighbours.
+const (
+	Rolling      Mode = "rolling"
+	StopTheWorld Mode = "stop-the-world"
+)
+
+// Plan is an upgrade as an ordered list of blocks, with no choice left. It is what plan.json holds.
+type Plan struct {
+	Schema   int              `json:"schema"`
+	ID       string           `json:"id"` // also the id of the run that applies it
+	Mode     Mode             `json:"mode"`
+	Why      string           `json:"why"` // the mode's reason in words (K1-K3)
+	Target   release.Target   `json:"target"`
+	Hosts    []Host           `json:"hosts"`
+	Nodes    []string         `json:"nodes,omitempty"` // names at ctrl of every node that must be READY
+	Blocks   []Block          `json:"blocks"`
+	Findings []checks.Finding `json:"findings"`
+	Notes    []string         `json:"notes,omitempty"` // what an operator must know before saying yes
+}
+
+// Host is one machine as the plan saw it.
+type Host struct {
+	Name     string         `json:"name"`
+	Address  string         `json:"address"`
+	Parts    []release.Part `json:"parts"`
+	NodeName string         `json:"nodeName,omitempty"`
+	Versions []PartVersion  `json:"versions"` // installed now
+	VMMs     int            `json:"vmms"`
+	StageDir string         `json:"stageDir"`
+}
+
+// PartVersion is a part and its version.
+type PartVersion struct {
+	Part    release.Part `json:"part"`
+	Version string       `json:"version"` // SemVer, or "" if not installed
+}
+
+// Block is what is done to one host in one go: a node's whole replacement, say. Blocks of the same wave
+// run at the same time; waves run in order. A failed block stops the walk after its wave.
+type Block struct {
+	ID      string `json:"id"` // "node-a/node"
+	Title   string `json:"title"`
+	Host    string `json:"host"`
+	Wave    int    `json:"wave"`
+	Steps   []Step `json:"steps"`
+	Finally []Step `json:"finally,omitempty"` // run when any step of the block was begun, whatever happened
+	Goal    *Cond  `json:"goal,omitempty"`    // holds: the whole block is done already
+	Stuck   string `json:"stuck,omitempty"`   // what is left as it is when the block fails, and what to do
+}
+
+// Step is one row: what makes it needless, what it does, and what proves that it is complete.
+type Step struct {
+	ID     string         `json:"id"` // "node-a/node/install"
+	Title  string         `json:"title"`
+	Host   string         `json:"host"`
+	Effect command.Effect `json:"effect"`
+	Skip   *Cond          `json:"skip,omitempty"` // holds before: nothing to do
+	Act    []Action       `json:"act,omitempty"`
+	Done   *Cond          `json:"done,omitempty"`  // must hold after, within Limit; nil: success of the actions is all
+	Limit  time.Duration  `json:"limit,omitempty"` // for the actions and, again, for Done
+	Rule   string         `json:"rule,omitempty"`  // the contract's rules, e.g. "K23"
+	OnFail string         `json:"onFail,omitempty"`
+}
+
+// Verb is what an action is.
+type Verb string
+
+// The verbs. One switch in run acts on them.
+const (
+	Exec   Verb = "exec"   // a command on a host
+	Job    Verb = "job"    // a command on a host through the gate, outliving the connection
+	Upload Verb = "upload" // a .deb to a host
+	Grant  Verb = "grant"  // open a window
+	Revoke Verb = "revoke" // close it
+)
+
+// Action is one verb with its data.
+type Action struct {
+	Verb    Verb            `json:"verb"`
+	Host    string          `json:"host"`
+	Command command.Command `json:"command,omitzero"` // exec, grant, revoke: as is; job: what the job runs
+	Job     *JobSpec        `json:"job,omitempty"`
+	Deb     *release.Deb    `json:"deb,omitempty"`    // upload
+	Path    string          `json:"path,omitempty"`   // upload: where to
+	Record  string          `json:"record,omitempty"` // what the journal remembers was taken: "drain", "window", "stage"
+	Expect  string          `json:"expect,omitempty"` // how the output is judged besides exit 0: see expect.go
+}
+
+// JobSpec is what the gate is asked for.
+type JobSpec struct {
+	Step      string            `json:"step"` // with run id and attempt it makes the job's key
+	Operation string            `json:"operation"`
+	Packages  map[string]string `json:"packages,omitempty"`
+	SHA256    []string          `json:"sha256,omitempty"`
+}
+
+// CondKind is a kind of condition.
+type CondKind string
+
+// Cond is a condition on what the hosts say now. Pure data, judged by Holds.
+type Cond struct {
+	Kind    CondKind     `json:"kind"`
+	Of      []Cond       `json:"of,omitempty"` // all, any, not
+	Host    string       `json:"host,omitempty"`
+	Part    release.Part `json:"part,omitempty"`
+	Node    string       `json:"node,omitempty"`
+	Nodes   []string     `json:"nodes,omitempty"`
+	Value   string       `json:"value,omitempty"` // version, state, id or directory, by kind
+	Package string       `json:"package,omitempty"`
+}
