@@ -1,0 +1,76 @@
+# Everything here works with Go, git and make alone, except what says otherwise in its comment.
+
+GO       ?= go
+FUZZTIME ?= 20s
+BENCH    ?= .
+GOLANGCI ?= $(shell command -v golangci-lint || echo $(shell $(GO) env GOPATH)/bin/golangci-lint)
+GOLANGCI_AT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+# v1.2.3 is 1.2.3; five commits later it is 1.2.3+5.gabcdef0; without a tag it is 0.0.0+gabcdef0.
+# No hyphen, so that it is the same version to SemVer and to dpkg.
+VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null \
+	| sed -E 's/^v//; s/-([0-9]+)-g([0-9a-f]+)/+\1.g\2/; s/^([^+]*)-dirty$$/\1+dirty/; s/-dirty$$/.dirty/')
+ifeq ($(strip $(VERSION)),)
+VERSION := 0.0.0+g$(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
+endif
+
+# The version is ours, so Go's own stamp is off: it fails where the checkout belongs to somebody else.
+BUILD := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)'
+
+.PHONY: demo build test race lint e2e fuzz bench docs dist lab-up lab-down
+
+# A fleet inside one process, upgraded over real SSH on loopback. Needs no root.
+demo: build
+	./bin/kibo-rollout demo
+
+build:
+	$(BUILD) -o bin/kibo-rollout ./cmd/kibo-rollout
+	$(BUILD) -o bin/kibo-agent ./cmd/kibo-agent
+
+test:
+	$(GO) test ./...
+
+# The race detector needs a C compiler.
+race:
+	$(GO) test -race ./...
+
+lint:
+	@test -x '$(GOLANGCI)' || { echo 'error: golangci-lint is missing' >&2; echo 'next: $(GO) install $(GOLANGCI_AT)' >&2; exit 1; }
+	$(GOLANGCI) run
+
+# Real Debian hosts on this machine: needs root, systemd-container and mmdebstrap.
+e2e:
+	$(GO) test -tags lab -count=1 -timeout 30m -v ./internal/lab/e2e/...
+
+lab-up:
+	$(GO) run ./internal/lab/cmd/lab up
+
+lab-down:
+	$(GO) run ./internal/lab/cmd/lab down
+
+# Every fuzz target of the checkout, FUZZTIME each.
+fuzz:
+	@git grep --untracked -oE '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' | while IFS=: read -r file found; do \
+		name=$${found#func }; dir=./$$(dirname "$$file"); \
+		echo "fuzz $$dir $$name"; \
+		$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$dir" </dev/null || exit 1; \
+	done
+
+bench:
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+# The pages under docs/ that are made from code, and the screens that tests compare with.
+docs:
+	$(GO) test ./internal/view -run Golden -update
+
+# What is published: operator for Linux and macOS, agent for Linux with its .deb, checksums of all.
+dist:
+	rm -rf dist && mkdir dist
+	for os in linux darwin; do for arch in amd64 arm64; do \
+		GOOS=$$os GOARCH=$$arch $(BUILD) -o dist/kibo-rollout-$$os-$$arch ./cmd/kibo-rollout || exit 1; \
+	done; done
+	for arch in amd64 arm64; do \
+		GOOS=linux GOARCH=$$arch $(BUILD) -o dist/kibo-agent-linux-$$arch ./cmd/kibo-agent || exit 1; \
+		$(GO) run ./agent/pack/cmd/agent-deb -out dist -version '$(VERSION)' -arch $$arch || exit 1; \
+	done
+	cd dist && sha256sum kibo-* >SHA256SUMS
