@@ -45,12 +45,14 @@ func (p Part) Config() string {
 type Deb struct {
 	Part         Part   `json:"part"`
 	Package      string `json:"package"`
-	Version      string `json:"version"`      // Debian version, e.g. "0.2.0~rc.1"
-	Architecture string `json:"architecture"` // "amd64", "arm64", "all"
-	SHA256       string `json:"sha256"`       // lower-case hex of the whole file
-	Size         int64  `json:"size"`         // bytes
-	Path         string `json:"-"`            // where it is on the operator's machine
-	File         string `json:"file"`         // base name
+	Version      string `json:"version"`           // Debian version, e.g. "0.2.0~rc.1"
+	Architecture string `json:"architecture"`      // "amd64", "arm64", "all"
+	SHA256       string `json:"sha256"`            // lower-case hex of the whole file
+	Size         int64  `json:"size"`              // bytes
+	Path         string `json:"-"`                 // where it is on the operator's machine
+	File         string `json:"file"`              // base name
+	Compression  string `json:"compression"`       // of the data member: "xz", "gz", "zst", … or "none"; dpkg before 1.21.18 cannot read "zst"
+	Runtime      string `json:"runtime,omitempty"` // node only: RuntimeID of its md5sums; empty if it carries none (K32)
 }
 
 // Target is the release aimed for: a version and the .debs that bring it.
