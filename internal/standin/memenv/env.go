@@ -1,0 +1,39 @@
+package memenv
+
+import (
+	"io"
+	"time"
+
+	"github.com/kibotos/kibo-rollout/internal/standin"
+)
+
+// env is a host as seen by one program.
+type env struct {
+	*Host
+	executable, user string
+	stdout, stderr   io.Writer
+}
+
+var _ standin.Env = env{}
+
+func (e env) Stdout() io.Writer   { return e.stdout }
+func (e env) Stderr() io.Writer   { return e.stderr }
+func (e env) User() string        { return e.user }
+func (e env) Executable() string  { return e.executable }
+func (e env) Now() time.Time      { return e.now() }
+func (e env) Sleep(time.Duration) {} // time on a host in memory passes only by its clock
+
+func (e env) Random(n int) ([]byte, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := make([]byte, n)
+	for i := range out {
+		e.Host.random += 73
+		out[i] = e.Host.random
+	}
+	return out, nil
+}
+
+func (e env) CallCtrl(addr string, req standin.Request) (standin.Response, error) {
+	return e.network.Call(addr, req)
+}
