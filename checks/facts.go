@@ -20,6 +20,12 @@ type Runner interface {
 // ErrNotGathered is the error of a fact that nobody asked for.
 var ErrNotGathered = errors.New("not gathered")
 
+// ErrNoAgent is the error of Facts.Agent on a host where kibo-agent is not installed.
+var ErrNoAgent = errors.New("kibo-agent is not installed")
+
+// ErrNotInstalled is the error of PartFacts.Version where the part's program is not there.
+var ErrNotInstalled = errors.New("not installed")
+
 // Fact is something known about a host, or the reason why it is not. The zero value is unknown.
 type Fact[T any] struct {
 	value T
@@ -47,16 +53,17 @@ func (f Fact[T]) Get() (T, error) {
 // Facts is what one exec on one host tells. Host facts only: what ctrl says of nodes is Nodes.
 type Facts struct {
 	Host      string
-	Clock     Fact[time.Time] // the host's clock when the facts were read
-	Boot      Fact[string]    // boot id
-	Machine   Fact[string]    // machine id
-	OS        Fact[string]    // PRETTY_NAME of /etc/os-release
-	Arch      Fact[string]    // dpkg architecture of the host
-	Sudo      Fact[bool]      // commands can run as root
-	DpkgAudit Fact[string]    // output of dpkg --audit; empty is clean
-	Packages  Fact[[]Package] // the kibotos packages and kibo-agent, as dpkg knows them; absent ones are left out
-	Parts     []PartFacts     // one for each part that the inventory gives to the host, in part order
-	VMMs      Fact[[]VMM]     // sorted by unit
+	Clock     Fact[time.Time]     // the host's clock when the facts were read
+	Skew      Fact[time.Duration] // how far the host's clock is ahead of the operator's, less the time the answer took; by Gather
+	Boot      Fact[string]        // boot id
+	Machine   Fact[string]        // machine id
+	OS        Fact[string]        // PRETTY_NAME of /etc/os-release
+	Arch      Fact[string]        // dpkg architecture of the host
+	Sudo      Fact[bool]          // commands can run as root
+	DpkgAudit Fact[string]        // output of dpkg --audit; empty is clean
+	Packages  Fact[[]Package]     // the kibotos packages and kibo-agent, as dpkg knows them; absent ones are left out
+	Parts     []PartFacts         // one for each part that the inventory gives to the host, in part order
+	VMMs      Fact[[]VMM]         // sorted by unit
 	Agent     Fact[gate.Status]
 	Staged    Fact[Staged]
 	Disk      Fact[[]Disk]
@@ -73,10 +80,11 @@ type Package struct {
 
 // PartFacts is what a host tells of one part that it runs.
 type PartFacts struct {
-	Part    release.Part
-	Version Fact[string] // SemVer of the installed binary's `version --json`
-	Unit    Fact[Unit]
-	Runtime Fact[string] // node only: id of the installed VM runtime (K32)
+	Part     release.Part
+	Version  Fact[string] // SemVer of the installed binary's `version --json`; ErrNotInstalled if there is no such program
+	Revision Fact[string] // source revision it was built from, empty if it does not say (K2)
+	Unit     Fact[Unit]
+	Runtime  Fact[string] // node only: id of the installed VM runtime (K32)
 }
 
 // Unit is the state of a systemd unit.
@@ -102,6 +110,12 @@ func (u Unit) Stopped() bool {
 	return (u.Active == "inactive" || u.Active == "failed") && u.MainPID == 0 && u.Processes == 0
 }
 
+// Down reports whether the unit has no main process and is not about to get one. Processes that are meant to outlive
+// it, as node's data plane, may be left: Stopped tells.
+func (u Unit) Down() bool {
+	return (u.Active == "inactive" || u.Active == "failed") && u.MainPID == 0
+}
+
 // VMM is one virtual machine's process: the same unit, process and start time means the same VM (K41).
 type VMM struct {
 	Unit  string `json:"unit"`
@@ -113,10 +127,11 @@ type VMM struct {
 type Staged struct {
 	Dir     string
 	Exists  bool
-	Debs    map[string]string // file name → sha256 of what lies there
-	Marker  bool              // unpacking was completed by us
-	Version map[release.Part]string
-	Runtime string // id of the unpacked VM runtime, if the node part is unpacked
+	Debs    map[string]string       // file name → sha256 of what lies there
+	Marker  bool                    // unpacking was completed by us
+	Version map[release.Part]string // what each unpacked program says of itself
+	Failed  map[release.Part]string // unpacked, but it does not say its version: why
+	Others  []string                // whatever else lies in the staging directory beside Dir
 }
 
 // Disk is free space where something is going to be written.
@@ -132,6 +147,8 @@ type NodeRow struct {
 	State     string // READY, DRAINING, DRAINED, …
 	Release   string // SemVer without "v"
 	Instances int    // -1 where the column is missing
+	Commands  int    // running lifecycle commands; -1 where the column is missing
+	Transfers int    // running Transfers; -1 where the column is missing
 	Unready   string // anything else that ctrl says of why it is not ready, for people
 }
 

@@ -122,6 +122,7 @@ func ReadDeb(r io.ReaderAt, size int64) (Deb, error) {
 		Version:      strings.TrimSpace(c.Values["Version"]),
 		Architecture: strings.TrimSpace(c.Values["Architecture"]),
 		Size:         size,
+		Installed:    installed(c.InstalledSize),
 		Compression:  compression(members.data.Name),
 	}
 	if err := plausible(d); err != nil {
@@ -187,6 +188,14 @@ func controlFiles(member deb.ArEntry) (map[string][]byte, error) {
 		return nil, errors.New("it has no control data")
 	}
 	return out, nil
+}
+
+// installed turns Installed-Size, in KiB, into bytes; a size nobody can have is none.
+func installed(kib int) int64 {
+	if kib <= 0 || kib > 1<<40 {
+		return 0
+	}
+	return int64(kib) << 10
 }
 
 func compression(member string) string {

@@ -49,6 +49,7 @@ type Deb struct {
 	Architecture string `json:"architecture"`      // "amd64", "arm64", "all"
 	SHA256       string `json:"sha256"`            // lower-case hex of the whole file
 	Size         int64  `json:"size"`              // bytes
+	Installed    int64  `json:"installed"`         // bytes when unpacked, by its own word; 0 if it does not say
 	Path         string `json:"-"`                 // where it is on the operator's machine
 	File         string `json:"file"`              // base name
 	Compression  string `json:"compression"`       // of the data member: "xz", "gz", "zst", … or "none"; dpkg before 1.21.18 cannot read "zst"
