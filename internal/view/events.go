@@ -1,0 +1,204 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/kibotos/kibo-rollout/plan"
+	"github.com/kibotos/kibo-rollout/run"
+)
+
+// Events draws a walk as it happens, one plain line a step, and a summary at the end. It only ever appends: what it
+// writes to a log is what it writes to a terminal. Observe is called by one goroutine at a time.
+type Events struct {
+	screen Screen
+	paint  brush
+	tally  tally
+	names  int    // cells of the longest host name
+	open   string // step whose line is begun and has no end yet
+}
+
+// Events starts a view of one walk.
+func (s Screen) Events() *Events {
+	return &Events{screen: s, paint: s.brush()}
+}
+
+// Observe draws one event. What goes wrong in drawing is nobody's business: a broken terminal must not end a walk.
+func (v *Events) Observe(e run.Event) {
+	defer func() { _ = recover() }() // of drawing alone: nothing of the walk happens in here
+	v.tally.add(e)
+	switch e.Kind {
+	case run.RunStarted, run.RunResumed:
+		v.begin(e)
+	case run.BlockStarted:
+		v.block(e)
+	case run.BlockSkipped:
+		v.blockSkipped(e)
+	case run.BlockFailed, run.StepFailed:
+		v.failed(e)
+	case run.StepStarted:
+		v.stepStarted(e)
+	case run.StepDone, run.StepSkipped:
+		v.stepEnded(e)
+	case run.Command:
+		if v.screen.Verbose {
+			v.write(v.paint(faint, "          $ "+Line(e.Text)) + "\n")
+		}
+	case run.Progress:
+		v.progress(e)
+	case run.RunDone, run.RunStopped:
+		v.end(e)
+	}
+}
+
+// write ends an unfinished line first.
+func (v *Events) write(text string) {
+	if v.open != "" {
+		v.open = ""
+		text = "\n" + text
+	}
+	_, _ = io.WriteString(v.screen.Out, text) // see Observe
+}
+
+func (v *Events) begin(e run.Event) {
+	what := "run " + Line(e.Run)
+	if e.Kind == run.RunResumed {
+		what += " goes on"
+	}
+	if e.Plan != nil {
+		what += fmt.Sprintf(": %s upgrade to Kibotos %s", Line(string(e.Plan.Mode)), Line(e.Plan.Target.Version))
+		for _, h := range e.Plan.Hosts {
+			v.names = max(v.names, cells(Line(h.Name)))
+		}
+	}
+	v.write(v.stamp(e) + v.paint(strong, what) + "\n")
+}
+
+func (v *Events) stamp(e run.Event) string { return v.paint(faint, e.Time.Format("15:04:05")) + "  " }
+
+// title finds an event's title: its own, or the plan's.
+func (v *Events) title(e run.Event) string {
+	if e.Title != "" {
+		return Line(e.Title)
+	}
+	if st, ok := v.tally.step(e.Step); ok {
+		return Line(st.Title)
+	}
+	if e.Step != "" {
+		return Line(e.Step)
+	}
+	return Line(e.Block)
+}
+
+func (v *Events) block(e run.Event) {
+	title := v.title(e)
+	if b, ok := v.tally.block(e.Block); ok {
+		title = blockTitle(b)
+	}
+	v.write("\n" + v.stamp(e) + v.paint(strong, title) + "\n")
+}
+
+func (v *Events) blockSkipped(e run.Event) {
+	title := v.title(e)
+	if b, ok := v.tally.block(e.Block); ok {
+		title = blockTitle(b)
+	}
+	v.write("\n" + v.stamp(e) + v.paint(strong, title) + v.paint(good, "  done already") + evidence(e.Text) + "\n")
+}
+
+func evidence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + Line(text)
+}
+
+func (v *Events) head(e run.Event) string {
+	return v.stamp(e) + pad(Line(e.Host), v.names) + "  " + v.title(e)
+}
+
+// stepStarted begins a line that stepEnded ends, unless something else is written in between.
+func (v *Events) stepStarted(e run.Event) {
+	v.write(v.head(e) + " …")
+	v.open = e.Step
+}
+
+func (v *Events) stepEnded(e run.Event) {
+	word, t := "done", good
+	if e.Kind == run.StepSkipped {
+		word, t = "not needed", faint
+	}
+	end := v.paint(t, word)
+	if e.Took > 0 {
+		end += " " + took(e.Took)
+	}
+	if e.Kind == run.StepSkipped || v.screen.Verbose {
+		end += evidence(e.Text)
+	}
+	if v.open == e.Step && e.Step != "" {
+		v.open = ""
+		_, _ = io.WriteString(v.screen.Out, " "+end+"\n") // see Observe
+		return
+	}
+	v.write(v.head(e) + " … " + end + "\n")
+}
+
+func (v *Events) failed(e run.Event) {
+	p := v.screen.page()
+	where := Line(e.Host)
+	if where != "" {
+		where += ": "
+	}
+	if v.open == e.Step && e.Step != "" {
+		p.line(" %s", v.paint(bad, "failed"))
+		v.open = ""
+	}
+	text := where + v.title(e)
+	if e.Text != "" {
+		text += ": " + e.Text
+	}
+	p.failure(text, e.Next)
+	if b, ok := v.tally.block(e.Block); ok && e.Kind == run.BlockFailed && b.Stuck != "" {
+		p.labelled("left: ", strong, b.Stuck)
+	}
+	v.write(p.String())
+}
+
+func (v *Events) progress(e run.Event) {
+	text := Line(e.Text)
+	if e.Size > 0 {
+		if text != "" {
+			text += ", "
+		}
+		text += fmt.Sprintf("%s of %s", size(e.Sent), size(e.Size))
+	}
+	if text == "" || !v.screen.Verbose && e.Size > 0 && e.Sent < e.Size {
+		return // an upload's every packet is for a live view; here only its end counts
+	}
+	v.write(v.stamp(e) + strings.Repeat(" ", v.names) + "  " + v.paint(faint, "· "+text) + "\n")
+}
+
+func (v *Events) end(e run.Event) {
+	p := v.screen.page()
+	p.gap()
+	p.summary(&v.tally, e)
+	v.write("\n" + p.String())
+}
+
+// findStep finds a step of a plan, also among those that end a block.
+func findStep(pl *plan.Plan, id string) (plan.Step, bool) {
+	if pl == nil {
+		return plan.Step{}, false
+	}
+	for _, b := range pl.Blocks {
+		for _, list := range [][]plan.Step{b.Steps, b.Finally} {
+			for _, st := range list {
+				if st.ID == id {
+					return st, true
+				}
+			}
+		}
+	}
+	return plan.Step{}, false
+}

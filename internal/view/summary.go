@@ -1,0 +1,142 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kibotos/kibo-rollout/plan"
+	"github.com/kibotos/kibo-rollout/run"
+)
+
+// summary is the end of a walk: what each host has now, the proof that the VMs are the same, what was left, how long it
+// took, and how it ended.
+func (p *page) summary(t *tally, end run.Event) {
+	if t.plan != nil {
+		p.hostsAfter(t)
+	}
+	p.continuity(t.proofs)
+	p.left(t.taken)
+	p.gap()
+	whole := count(len(t.done), "block") + " done"
+	if t.skipped > 0 {
+		whole += fmt.Sprintf(" (%d already before)", t.skipped)
+	}
+	if len(t.failed) > 0 {
+		whole += fmt.Sprintf(", %d failed", len(t.failed))
+	}
+	whole += " in " + took(end.Time.Sub(t.first))
+	if end.Kind == run.RunDone {
+		p.item("done: ", good, plain, whole+evidence(end.Text))
+		return
+	}
+	p.text("", plain, whole)
+	p.failure("stopped: "+end.Text, end.Next)
+}
+
+func (p *page) hostsAfter(t *tally) {
+	p.line("%s", p.paint(strong, "hosts"))
+	table := table{heads: []string{"HOST", "PART", "BEFORE", "NOW", "TOOK"}}
+	for _, h := range t.plan.Hosts {
+		for _, part := range h.Parts {
+			before := "not installed"
+			for _, v := range h.Versions {
+				if v.Part == part && v.Version != "" {
+					before = Line(v.Version)
+				}
+			}
+			id := h.Name + "/" + string(part)
+			table.add(cell{Line(h.Name), strong}, cell{text: Line(string(part))}, cell{text: before},
+				t.after(id, before), cell{t.tookFor(id), faint})
+		}
+	}
+	p.table(table)
+}
+
+// after is the version that the walk itself saw on the host at the end of the part's block.
+func (t *tally) after(id, before string) cell {
+	_, planned := t.block(id)
+	switch {
+	case slices.Contains(t.failed, id):
+		return cell{"failed: see status", bad}
+	case slices.Contains(t.done, id):
+		return cell{Line(t.plan.Target.Version), good}
+	case planned:
+		return cell{before + " (not reached)", warn}
+	}
+	return cell{text: before}
+}
+
+func (t *tally) tookFor(id string) string {
+	for _, s := range t.spent {
+		if s.block == id && s.took > 0 {
+			return took(s.took)
+		}
+	}
+	return ""
+}
+
+// continuity is the proof of K41: unit, PID and start time of every VMM before and after.
+func (p *page) continuity(proofs []proof) {
+	if len(proofs) == 0 {
+		return
+	}
+	p.heading("virtual machines")
+	var hosts []string
+	var other []proof
+	same := 0
+	for _, v := range proofs {
+		if !slices.Contains(hosts, v.host) {
+			hosts = append(hosts, v.host)
+		}
+		if v.Same {
+			same++
+		} else {
+			other = append(other, v)
+		}
+	}
+	if len(other) == 0 {
+		p.text("  ", good, fmt.Sprintf("every VMM is the same process: %d of %d, on %s", same, len(proofs), count(len(hosts), "host")))
+		return
+	}
+	p.text("  ", bad, fmt.Sprintf("%d of %s are the same process, on %s; not the same:", same, count(len(proofs), "VMM"),
+		count(len(hosts), "host")))
+	t := table{heads: []string{"HOST", "UNIT", "BEFORE", "AFTER"}}
+	for _, v := range other {
+		t.add(cell{Line(v.host), strong}, cell{text: Line(v.Unit)}, presence(v.Before), presence(v.After))
+	}
+	p.table(t)
+}
+
+func presence(process string) cell {
+	if process == "" {
+		return cell{"not there", bad}
+	}
+	return cell{text: Line(process)}
+}
+
+// left lists what the run took and did not give back.
+func (p *page) left(taken []run.Event) {
+	if len(taken) == 0 {
+		return
+	}
+	p.heading("left as it is")
+	for _, e := range taken {
+		text := Line(e.Text)
+		if text == "" {
+			text = leftText(e.Record)
+		}
+		p.item("  ! ", warn, plain, Line(e.Host)+": "+text)
+	}
+}
+
+func leftText(record string) string {
+	switch record {
+	case plan.RecordDrain:
+		return "the node is still drained"
+	case plan.RecordWindow:
+		return "the gate's window is open until it ends by itself"
+	case plan.RecordStage:
+		return "the staging directory is still there"
+	}
+	return Line(record) + " was not given back"
+}
