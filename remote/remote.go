@@ -5,6 +5,8 @@ package remote
 import (
 	"context"
 	"io"
+	"strconv"
+	"strings"
 
 	"github.com/kibotos/kibo-rollout/remote/command"
 )
@@ -54,6 +56,7 @@ const (
 	TimedOut    Kind = "timed-out"    // the command's own time limit
 	Refused     Kind = "refused"      // a decorator refused (read-only)
 	BadTransfer Kind = "bad-transfer" // upload failed or its checksum differs
+	Ended       Kind = "ended"        // a command to hold ended before its first line; wraps an *ExitError
 )
 
 // Error is a transport error on one host.
@@ -64,6 +67,21 @@ type Error struct {
 	Next string // something to paste, or empty
 }
 
-func (e *Error) Error() string { return "host " + e.Host + ": " + string(e.Kind) + ": " + e.Err.Error() }
+func (e *Error) Error() string {
+	return "host " + e.Host + ": " + string(e.Kind) + ": " + e.Err.Error()
+}
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// ExitError is a command to hold that ended before it printed its first line, such as a lock that is taken.
+type ExitError struct {
+	Result command.Result
+}
+
+func (e *ExitError) Error() string {
+	text := "exit " + strconv.Itoa(e.Result.Exit)
+	if said := strings.TrimSpace(string(e.Result.Stderr)); said != "" {
+		text += ": " + said
+	}
+	return text
+}
