@@ -1,7 +1,9 @@
 package memenv
 
 import (
+	"encoding/binary"
 	"io"
+	"math/rand/v2"
 	"time"
 
 	"github.com/kibotos/kibo-rollout/internal/standin"
@@ -26,12 +28,12 @@ func (e env) Sleep(time.Duration) {} // time on a host in memory passes only by 
 func (e env) Random(n int) ([]byte, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.Host.random++
+	seed := [32]byte{}
+	binary.BigEndian.PutUint64(seed[:], e.Host.random)
 	out := make([]byte, n)
-	for i := range out {
-		e.Host.random += 73
-		out[i] = e.Host.random
-	}
-	return out, nil
+	_, err := rand.NewChaCha8(seed).Read(out) // never fails; the same host always draws the same bytes
+	return out, err
 }
 
 func (e env) CallCtrl(addr string, req standin.Request) (standin.Response, error) {

@@ -60,7 +60,7 @@ type Host struct {
 	locks  map[string]bool
 	units  map[string]standin.Unit
 	pid    int
-	random byte
+	random uint64
 }
 
 type file struct {
