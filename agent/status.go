@@ -1,0 +1,29 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/kibotos/kibo-rollout/agent/gate"
+)
+
+// Status gathers the host's answer on one page. What cannot be learned is told in its place and makes nothing
+// else unavailable.
+func Status(ctx context.Context, version string, j Jobs, l Layers) (gate.Status, error) {
+	f, v := j.Window.Judge(gate.Request{})
+	s := gate.Status{Version: version, Open: v.Open, Code: v.Code, Reason: v.Reason, Layers: l.Test()}
+	if f.NotAfter != 0 {
+		s.Window = &f
+	}
+	locks, err := j.Inhibitors(ctx)
+	if err != nil {
+		// A lock that may or may not be there is shown as one line that says so.
+		locks = []gate.Inhibitor{{What: "unknown", Who: "unknown", Why: err.Error(), Mode: "unknown"}}
+	}
+	for _, lock := range locks {
+		lock.Who, lock.Why = printable(lock.Who), printable(lock.Why)
+		s.Inhibitors = append(s.Inhibitors, lock)
+	}
+	s.Jobs, err = j.List(j.Now().Add(-24 * time.Hour))
+	return s, err
+}

@@ -1,0 +1,141 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kibotos/kibo-rollout/agent/gate"
+)
+
+// Window is the allow-file on this host: reading, placing and taking it away.
+type Window struct {
+	Trust Trust
+	Path  string // normally gate.DefaultPath
+	Now   func() time.Time
+	Seen  Seen // the clock's high-water mark; zero: not kept
+}
+
+// Judge reads the allow-file afresh and decides on the request. The file is returned also when the gate is
+// closed, as far as it could be read. No daemon is asked (Z5).
+func (w Window) Judge(req gate.Request) (gate.AllowFile, gate.Verdict) {
+	return w.judge(w.Path, w.Now(), req)
+}
+
+func (w Window) judge(path string, now time.Time, req gate.Request) (gate.AllowFile, gate.Verdict) {
+	if err := w.Seen.check(now); err != nil {
+		return gate.AllowFile{}, gate.Closed(err)
+	}
+	f, err := w.read(path)
+	return f, gate.Decide(now, f, err, req)
+}
+
+func (w Window) read(path string) (gate.AllowFile, error) {
+	data, err := w.Trust.Read(path)
+	if err != nil {
+		return gate.AllowFile{}, err
+	}
+	f, err := gate.Parse(data)
+	if err != nil {
+		return gate.AllowFile{}, fmt.Errorf("cannot use %s: %w", path, err)
+	}
+	return f, nil
+}
+
+// Place writes the allow-file, replacing any other, and then judges it as everybody will: what it returns is
+// what the gate now says (Z6).
+func (w Window) Place(ctx context.Context, f gate.AllowFile) (gate.Verdict, error) {
+	data, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return gate.Verdict{}, fmt.Errorf("cannot encode the window: %w", err)
+	}
+	parsed, err := gate.Parse(data)
+	if v := gate.Decide(w.Now(), parsed, err, gate.Request{}); !v.Open && v.Code != gate.CodeNotYet {
+		return v, fmt.Errorf("cannot place this window: %s", v.Reason)
+	}
+	held, err := w.lock(ctx)
+	if err != nil {
+		return gate.Verdict{}, err
+	}
+	defer held.release()
+	if err := w.Seen.note(w.Now()); err != nil {
+		return gate.Verdict{}, err
+	}
+	if err := writeDurable(w.Path, append(data, '\n'), 0o644); err != nil {
+		return gate.Verdict{}, err
+	}
+	_, v := w.Judge(gate.Request{})
+	return v, nil
+}
+
+// Close takes the allow-file away, whatever is in it. With an id, another window's file is left alone, and
+// so is one that cannot be read: it is closed as it is. It returns what was done in words.
+func (w Window) Close(ctx context.Context, id string) (string, error) {
+	if _, err := os.Lstat(filepath.Dir(w.Path)); errors.Is(err, os.ErrNotExist) {
+		return "there was no window", nil
+	}
+	held, err := w.lock(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer held.release()
+	if id != "" {
+		f, err := w.read(w.Path)
+		var v gate.Verdict
+		if err != nil {
+			v = gate.Closed(err)
+		}
+		switch {
+		case err != nil && v.Code == gate.CodeMissing:
+			return "there was no window", nil
+		case err != nil:
+			return "left the file alone, which opens nothing: " + v.Reason, nil
+		case f.ID != id:
+			return fmt.Sprintf("left another window alone (id %q)", f.ID), nil
+		}
+	}
+	err = os.Remove(w.Path)
+	if errors.Is(err, os.ErrNotExist) {
+		return "there was no window", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot close the window: %w", err)
+	}
+	return "closed", syncDir(filepath.Dir(w.Path))
+}
+
+// take moves a single-use window to where its one operation keeps it, by one rename, so that of any number
+// of takers one gets it (Z3). What was moved is judged again: it may be newer than what was judged before.
+func (w Window) take(to string, now time.Time, req gate.Request) gate.Verdict {
+	err := os.Rename(w.Path, to)
+	if errors.Is(err, os.ErrNotExist) {
+		return gate.Closed(gate.Deny(gate.CodeUsed, "the single-use window was taken by another operation"))
+	}
+	if err != nil {
+		return gate.Closed(fmt.Errorf("cannot take the single-use window: %w", err))
+	}
+	if err := errors.Join(syncDir(filepath.Dir(w.Path)), syncDir(filepath.Dir(to))); err != nil {
+		return gate.Closed(err)
+	}
+	_, v := w.judge(to, now, req)
+	if !v.Open {
+		// Not ours to use: put it back, unless there is a newer one already.
+		_ = unix.Renameat2(unix.AT_FDCWD, to, unix.AT_FDCWD, w.Path, unix.RENAME_NOREPLACE)
+	}
+	return v
+}
+
+// lock keeps placing, closing and taking from happening at the same time.
+func (w Window) lock(ctx context.Context) (*lock, error) {
+	dir := filepath.Dir(w.Path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot make %s: %w", dir, err)
+	}
+	return takeLock(ctx, filepath.Join(dir, "start.lock"), unix.LOCK_EX)
+}
