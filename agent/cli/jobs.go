@@ -144,4 +144,3 @@ func version(_ context.Context, h Host, args []string) (int, error) {
 	}{"kibo-agent", h.Version}
 	return ExitOK, f.print(h, v, v.Name+" "+v.Version)
 }
-
