@@ -16,6 +16,9 @@ type Host struct {
 	Vars   map[string]Value // every variable after precedence
 	Login  Login
 	Kibo   Kibo
+	// Problem says why this host cannot be reached as the inventory has it. Only hosts that run no part of the fleet
+	// may have one (Load fails otherwise), and their Login is empty.
+	Problem error
 }
 
 // Has reports whether the host runs a part.
@@ -49,6 +52,7 @@ type Login struct {
 	HostKeyCheck *bool  // ansible_host_key_checking; false is refused later with the reason
 	Become       *bool  // ansible_become
 	BecomePass   string // ansible_become_password
+	Retries      int    // ansible_ssh_retries
 }
 
 // Kibo is the typed form of the kibo_* variables. Defaults are filled in.
@@ -65,5 +69,10 @@ type Kibo struct {
 	WindowMax time.Duration                        // kibo_window_max; default 1h
 	Timeouts  map[string]time.Duration             // kibo_timeouts: operation → limit
 	Hooks     map[string][]string                  // kibo_hooks: hook name → argv
-	VMMUnits  string                               // kibo_vmm_units: unit name pattern of VMMs; default kibotos-vmm-*.service
+	// NextConfig is kibo_next_config: a file on this machine with the node's configuration in the target's form (K25).
+	NextConfig string
+	// FleetLockURL and FleetLockGroup are fleet_lock_url and fleet_lock_group: a FleetLock service to ask; "" none.
+	FleetLockURL   string
+	FleetLockGroup string
+	VMMUnits       string // kibo_vmm_units: unit name pattern of VMMs; default kibotos-vmm-*.service
 }

@@ -1,0 +1,87 @@
+package inventory
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// List is the whole inventory in the shape of `ansible-inventory --list`, as indented JSON with sorted keys.
+// Secrets are replaced by "(not shown)" unless showSecrets.
+func (inv *Inventory) List(showSecrets bool) ([]byte, error) {
+	hostvars := map[string]any{}
+	for _, h := range inv.hosts {
+		vars := map[string]any{}
+		for n, v := range h.Vars {
+			if Secret(n) && !showSecrets {
+				vars[n] = "(not shown)"
+				continue
+			}
+			vars[n] = v.Value
+		}
+		if len(vars) > 0 {
+			hostvars[h.Name] = vars
+		}
+	}
+	out := map[string]any{"_meta": map[string]any{"hostvars": hostvars}}
+	for _, g := range inv.Groups() {
+		m := map[string]any{}
+		if len(g.Hosts) > 0 {
+			m["hosts"] = g.Hosts
+		}
+		if len(g.Children) > 0 {
+			m["children"] = g.Children
+		}
+		if len(m) > 0 {
+			out[g.Name] = m
+		}
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "    ")
+	err := enc.Encode(out)
+	return b.Bytes(), err
+}
+
+// Setting is one place where a variable of a host was set.
+type Setting struct {
+	Name  string
+	Scope string // "group kibo_node", "group_vars of all", "host node-a", "host_vars of node-a", "extra variables"
+	Value Value  // Value.Value is "(not shown)" for a secret
+}
+
+// Explain lists where the variables of a host come from: by name, and for each name the winner first and then what it
+// overrode. name "" lists all.
+func (inv *Inventory) Explain(hostName, name string) ([]Setting, error) {
+	h := inv.g.hosts[hostName]
+	if h == nil {
+		next := meant(hostName, inv.allNames())
+		return nil, fmt.Errorf("cannot explain host %s: it is not in the inventory; %s", hostName, next)
+	}
+	found := map[string][]Setting{}
+	for _, l := range inv.layers(h) {
+		for _, s := range l.vars {
+			if name != "" && s.name != name {
+				continue
+			}
+			v := newCollector().any(s.at.file, s.node)
+			if Secret(s.name) {
+				v = "(not shown)"
+			}
+			set := Setting{s.name, l.scope, Value{v, s.at.file, s.at.line, s.at.column}}
+			found[s.name] = append([]Setting{set}, found[s.name]...)
+		}
+	}
+	if name != "" && len(found) == 0 {
+		names := sortedKeys(inv.hosts[inv.byName[hostName]].Vars)
+		next := strings.TrimSpace("nothing sets it; " + meant(name, names))
+		return nil, fmt.Errorf("cannot explain variable %s of host %s: %s", name, hostName, strings.TrimSuffix(next, ";"))
+	}
+	var out []Setting
+	for _, n := range sortedKeys(found) {
+		out = append(out, found[n]...)
+	}
+	return out, nil
+}
