@@ -61,7 +61,7 @@ bench:
 
 # The pages under docs/ that are made from code, and the screens that tests compare with.
 docs:
-	$(GO) test ./internal/view -run Golden -update
+	$(GO) test ./docs ./internal/view -update
 
 # What is published: operator for Linux and macOS, agent for Linux with its .deb, checksums of all.
 dist:

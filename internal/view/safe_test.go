@@ -54,7 +54,7 @@ func TestSafeRemoteOutput(t *testing.T) {
 
 func FuzzSafe(f *testing.F) {
 	f.Add("a\x1b]0;t\x07\r\n\u202e\x9b")
-	f.Add(strings.Repeat("é", lineBound))
+	f.Add("节点\u0301\U000e0041\r")
 	f.Fuzz(func(t *testing.T, in string) {
 		for _, got := range []string{Safe(in), Line(in)} {
 			if !utf8.ValidString(got) {

@@ -128,7 +128,9 @@ func (t table) lists(width int, paint brush) []string {
 			}
 			lead, room := "  "+pad(t.heads[i+1], heads)+"  ", width-heads-4
 			if !beside {
-				out = append(out, "  "+paint(faint, t.heads[i+1]))
+				for _, l := range fold(t.heads[i+1], width-2) {
+					out = append(out, "  "+paint(faint, l))
+				}
 				lead, room = "    ", width-4
 			}
 			for n, l := range fold(c.text, room) {

@@ -1,0 +1,18 @@
+package view
+
+// Line prints one line of text, made safe.
+func (s Screen) Line(text string) error {
+	g := s.page()
+	g.line("%s", Safe(text))
+	return g.flush(s.Out)
+}
+
+// Gates draws what each host's gate permits, and the hosts that did not answer.
+func (s Screen) Gates(st Status) error {
+	g := s.page()
+	g.statusGates(st)
+	for _, f := range st.Failed {
+		g.line("%s  unknown: %s", Line(f.Host), Line(f.Reason))
+	}
+	return g.flush(s.Out)
+}
