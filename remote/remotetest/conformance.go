@@ -158,10 +158,7 @@ func conformConcurrent(t *testing.T, conn remote.Conn) {
 }
 
 func upload(data []byte, path string) remote.Upload {
-	sum := sha256.Sum256(data)
-	return remote.Upload{
-		Source: bytes.NewReader(data), Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:]), Path: path, Mode: 0o644,
-	}
+	return remote.Upload{Source: bytes.NewReader(data), Size: int64(len(data)), SHA256: hexSum(data), Path: path, Mode: 0o644}
 }
 
 func conformUpload(t *testing.T, conn remote.Conn) {
@@ -250,4 +247,14 @@ func conformClosed(t *testing.T, conn remote.Conn) {
 	_, err := conn.Run(t.Context(), reads("true"))
 	wantKind(t, err, remote.Lost)
 	_ = conn.Close()
+}
+
+func hexSum(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func firstLine(data []byte) string {
+	line, _, _ := strings.Cut(string(data), "\n")
+	return line
 }

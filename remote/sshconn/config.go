@@ -33,6 +33,7 @@ type Config struct {
 	Host    string // the name shown in messages
 	Address string // name or IP address to connect to; empty: Host
 	Port    int
+	Network string // tcp, tcp4 or tcp6; empty: tcp
 	User    string
 
 	KeyFiles         []string // private keys, or public keys whose private half is in the agent; tried first, in order
@@ -102,6 +103,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Address == "" {
 		c.Address = c.Host
+	}
+	if c.Network == "" {
+		c.Network = "tcp"
 	}
 	set(&c.Port, DefaultPort)
 	set(&c.KeepaliveCount, DefaultKeepaliveCount)

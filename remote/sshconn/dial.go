@@ -187,9 +187,9 @@ func (d *Dialer) open(ctx context.Context, cfg Config, via *Conn) (net.Conn, err
 	case cfg.ProxyCommand != "":
 		return startProxy(cfg.ProxyCommand)
 	case d.Net != nil:
-		return d.Net(ctx, "tcp", address(cfg))
+		return d.Net(ctx, cfg.Network, address(cfg))
 	}
-	return (&net.Dialer{}).DialContext(ctx, "tcp", address(cfg))
+	return (&net.Dialer{}).DialContext(ctx, cfg.Network, address(cfg))
 }
 
 func handshakeConfig(cfg Config, check *hostCheck, ids *identities) (*ssh.ClientConfig, error) {
