@@ -17,6 +17,7 @@ type Mode string
 const (
 	Rolling      Mode = "rolling"
 	StopTheWorld Mode = "stop-the-world"
+	Agents       Mode = "agent" // installs kibo-agent, no part
 )
 
 // Plan is an upgrade as an ordered list of blocks, with no choice left. It is what plan.json holds.
@@ -29,6 +30,7 @@ type Plan struct {
 	Hosts    []Host           `json:"hosts"`
 	Nodes    []string         `json:"nodes,omitempty"` // names at ctrl of every node that must be READY
 	Blocks   []Block          `json:"blocks"`
+	Clean    []Block          `json:"clean,omitempty"` // removal of the staging directories, after success and clean failure alike (K11)
 	Findings []checks.Finding `json:"findings"`
 	Notes    []string         `json:"notes,omitempty"` // what an operator must know before saying yes
 }
@@ -73,6 +75,10 @@ type Step struct {
 	Act    []Action       `json:"act,omitempty"`
 	Done   *Cond          `json:"done,omitempty"`  // must hold after, within Limit; nil: success of the actions is all
 	Limit  time.Duration  `json:"limit,omitempty"` // for the actions and, again, for Done
+	If     string         `json:"if,omitempty"`    // only if this run took such a record for Of; else the step is left out (K35)
+	Of     string         `json:"of,omitempty"`    // what the record is about: a node or a host
+	Back   []Step         `json:"back,omitempty"`  // the way back when the actions say no and nothing was replaced (K60)
+	Proof  string         `json:"proof,omitempty"` // host whose VMMs are noted just before the actions (K41)
 	Rule   string         `json:"rule,omitempty"`  // the contract's rules, e.g. "K23"
 	OnFail string         `json:"onFail,omitempty"`
 }
@@ -97,29 +103,22 @@ type Action struct {
 	Job     *JobSpec        `json:"job,omitempty"`
 	Deb     *release.Deb    `json:"deb,omitempty"`    // upload
 	Path    string          `json:"path,omitempty"`   // upload: where to
-	Record  string          `json:"record,omitempty"` // what the journal remembers was taken: "drain", "window", "stage"
+	Record  string          `json:"record,omitempty"` // what the journal remembers was taken (or, with Revoke, given back): RecordDrain …
+	Of      string          `json:"of,omitempty"`     // what the record is about: a node or a host
 	Expect  string          `json:"expect,omitempty"` // how the output is judged besides exit 0: see expect.go
 }
 
 // JobSpec is what the gate is asked for.
 type JobSpec struct {
-	Step      string            `json:"step"` // with run id and attempt it makes the job's key
+	Step      string            `json:"step"` // the step's id: with run id and attempt it makes the job's key
 	Operation string            `json:"operation"`
 	Packages  map[string]string `json:"packages,omitempty"`
 	SHA256    []string          `json:"sha256,omitempty"`
 }
 
-// CondKind is a kind of condition.
-type CondKind string
-
-// Cond is a condition on what the hosts say now. Pure data, judged by Holds.
-type Cond struct {
-	Kind    CondKind     `json:"kind"`
-	Of      []Cond       `json:"of,omitempty"` // all, any, not
-	Host    string       `json:"host,omitempty"`
-	Part    release.Part `json:"part,omitempty"`
-	Node    string       `json:"node,omitempty"`
-	Nodes   []string     `json:"nodes,omitempty"`
-	Value   string       `json:"value,omitempty"` // version, state, id or directory, by kind
-	Package string       `json:"package,omitempty"`
-}
+// What a run takes and has to give back.
+const (
+	RecordDrain  = "drain"
+	RecordWindow = "window"
+	RecordStage  = "stage"
+)
