@@ -5,9 +5,7 @@ package hostenv
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,32 +60,35 @@ func (e *env) Unit(name string) (standin.Unit, error) {
 	return u, err
 }
 
-// processes counts the processes of a control group and of those below it.
+// processes counts the processes of a control group and of those below it. It reads what each process says of
+// itself, so that it does not matter where control groups are mounted.
 func processes(group string) (int, error) {
 	if group == "" {
 		return 0, nil
 	}
+	files, err := filepath.Glob("/proc/[0-9]*/cgroup")
+	if err != nil || len(files) == 0 {
+		return 0, fmt.Errorf("cannot count processes of %s: /proc shows none", group)
+	}
 	n := 0
-	err := filepath.WalkDir(filepath.Join("/sys/fs/cgroup", group), func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return err
-		case d.Name() != "cgroup.procs":
-			return nil
+	for _, file := range files {
+		// A process that ended since is not there to be counted.
+		if data, err := os.ReadFile(file); err == nil && belongs(string(data), group) {
+			n++
 		}
-		data, err := os.ReadFile(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		n += bytes.Count(data, []byte("\n"))
-		return nil
-	})
-	if err != nil {
-		return 0, fmt.Errorf("cannot count processes of %s: %w", group, err)
 	}
 	return n, nil
+}
+
+// belongs reports whether the content of /proc/PID/cgroup names the group or one below it.
+func belongs(content, group string) bool {
+	for line := range strings.Lines(content) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) == 3 && (fields[2] == group || strings.HasPrefix(fields[2], group+"/")) {
+			return true
+		}
+	}
+	return false
 }
 
 // StartUnit makes a transient service: it belongs to systemd, not to the service that asks for it.

@@ -22,7 +22,8 @@ type File struct {
 	Path     string // absolute
 	Mode     fs.FileMode
 	Content  []byte
-	Conffile bool // dpkg keeps an operator's changes
+	Conffile bool   // dpkg keeps an operator's changes
+	Link     string // packers that write links may put a link to this name in place of Content
 }
 
 // Script is one maintainer script.
@@ -58,8 +59,11 @@ func Contents(r standin.Release, binary []byte) []File {
 	switch p {
 	case release.Ctrl:
 		list = append(list, File{Path: standin.KiboConfig, Mode: 0o644, Content: embedded("kibo.config"), Conffile: true})
-		// One file for both names would do, but a link would not be a file that checks can hash.
-		list = append(list, program("kibo"))
+		kibo := program("kibo")
+		if binary != nil {
+			kibo.Link = p.Package()
+		}
+		list = append(list, kibo)
 	case release.Node:
 		for _, f := range standin.RuntimeFiles(r.Runtime) {
 			list = append(list, File{Path: path.Join(standin.RuntimeDir, f.Name), Mode: f.Mode, Content: f.Content})

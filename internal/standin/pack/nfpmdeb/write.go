@@ -20,7 +20,13 @@ func Write(w io.Writer, r standin.Release, arch string, binary []byte, workDir s
 		Section: "admin", Priority: "optional", Maintainer: pack.Maintainer, Description: pack.Description(r.Part),
 		MTime: pack.Epoch(), DisableGlobbing: true}
 	info.Depends = pack.Depends(r.Part)
+	info.Deb.Compression = "gzip:1" // many versions of one large binary: packing time counts more than size
 	for i, f := range pack.Contents(r, binary) {
+		if f.Link != "" {
+			info.Contents = append(info.Contents, &files.Content{Source: f.Link, Destination: f.Path, Type: files.TypeSymlink,
+				FileInfo: &files.ContentFileInfo{MTime: pack.Epoch()}})
+			continue
+		}
 		source := filepath.Join(workDir, fmt.Sprintf("file-%d", i))
 		if err := os.WriteFile(source, f.Content, f.Mode); err != nil {
 			return fmt.Errorf("cannot prepare %s: %w", f.Path, err)
