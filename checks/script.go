@@ -33,7 +33,7 @@ EOT
 [ -n "$cg" ] || cg=/system.slice/$u
 n=? root=
 for r in /sys/fs/cgroup /sys/fs/cgroup/systemd /sys/fs/cgroup/unified; do
-  if [ -e "$r/cgroup.procs" ]; then
+  if [ -d "$r/system.slice" ]; then
     n=0
     if [ -d "$r$cg" ]; then root=$r$cg; break; fi
   fi
