@@ -7,8 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -18,10 +18,10 @@ import (
 
 // Ports of the stand-in's parts, each on its host's own address.
 const (
-	ctrlPort = 7440
-	nodePort = 7441
-	e2bPort  = 7442
-	gwPort   = 7443
+	ctrlPort = 7400
+	nodePort = 7410
+	e2bPort  = 7420
+	gwPort   = 7430
 )
 
 // workspaces is how many Workspaces ctrl knows from the start.
@@ -56,7 +56,7 @@ func (l *Lab) install(ctx context.Context, host Host) error {
 		return err
 	}
 	for _, file := range l.configuration(host) {
-		if err := l.Put(host.Name, file.path, []byte(file.text), 0o644); err != nil {
+		if err := l.Put(host.Name, file.path, []byte(file.text), file.mode); err != nil {
 			return err
 		}
 	}
@@ -81,7 +81,11 @@ func (l *Lab) seed(ctx context.Context, host Host) error {
 }
 
 // configFile is one file of a part's configuration.
-type configFile struct{ path, text string }
+type configFile struct {
+	path string
+	text string
+	mode fs.FileMode
+}
 
 // configuration is what a host's parts are told: where they listen, and where ctrl is.
 func (l *Lab) configuration(host Host) []configFile {
@@ -92,11 +96,11 @@ func (l *Lab) configuration(host Host) []configFile {
 	}
 	var files []configFile
 	for _, part := range host.Parts {
-		text := ""
+		text, mode := "", fs.FileMode(0o644)
 		switch part {
 		case release.Ctrl:
-			text = fmt.Sprintf("listen = %q\n", at(ctrlPort))
-			files = append(files, configFile{"/etc/kibotos/kibo.toml", fmt.Sprintf("ctrl = %q\n", ctrl)})
+			text, mode = fmt.Sprintf("listen = %q\n", at(ctrlPort)), 0o640 // its group is ctrl's, by the package
+			files = append(files, configFile{"/etc/kibotos/kibo.toml", fmt.Sprintf("ctrl = %q\n", ctrl), 0o644})
 		case release.Node:
 			text = fmt.Sprintf("name = %q\nctrl = %q\nlisten = %q\npool = %d\n", host.NodeName, ctrl, at(nodePort), l.state.Instances+8)
 		case release.E2B:
@@ -104,7 +108,7 @@ func (l *Lab) configuration(host Host) []configFile {
 		case release.GW:
 			text = gateway(gwPort)
 		}
-		files = append(files, configFile{path.Clean(part.Config()), text})
+		files = append(files, configFile{part.Config(), text, mode})
 	}
 	return files
 }

@@ -99,6 +99,25 @@ func (l *Lab) repair(ctx context.Context) error {
 	return nil
 }
 
+// Remake makes hosts anew from their bases, with the release and the Instances of the spec: the named ones, or
+// all. Addresses and keys stay.
+func (l *Lab) Remake(ctx context.Context, names ...string) error {
+	lock, err := tryLock(lockPath(l.Dir))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }()
+	for _, host := range l.state.Hosts {
+		if len(names) > 0 && !slices.Contains(names, host.Name) {
+			continue
+		}
+		if err := os.Remove(l.readyMark(host.Name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("cannot remake host %s: %w", host.Name, err)
+		}
+	}
+	return l.repair(ctx)
+}
+
 // prepare makes everything but the hosts: bases, packages, network, keys, and the files for clients.
 func prepare(ctx context.Context, spec Spec) (*Lab, error) {
 	if err := ownDir(spec.Dir); err != nil {
