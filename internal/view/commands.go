@@ -12,7 +12,7 @@ import (
 // but this. Lines that start with # say where and why. Nothing is folded, so that a line can be pasted.
 func (s Screen) Commands(p plan.Plan) error {
 	g := s.page()
-	for _, b := range p.Blocks {
+	for _, b := range slices.Concat(p.Blocks, p.Clean) {
 		g.gap()
 		g.line("%s", g.paint(strong, fmt.Sprintf("# wave %d, %s", b.Wave, blockTitle(b))))
 		for _, st := range b.Steps {
@@ -39,6 +39,9 @@ func (p *page) commandsOf(run string, st plan.Step, when string) {
 	}
 	if st.Done != nil {
 		p.line("%s", p.paint(faint, "# complete when: "+condLine(*st.Done)))
+	}
+	for _, back := range st.Back {
+		p.commandsOf(run, back, "only if refused: ")
 	}
 }
 

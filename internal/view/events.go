@@ -3,9 +3,7 @@ package view
 import (
 	"fmt"
 	"io"
-	"strings"
 
-	"github.com/kibotos/kibo-rollout/plan"
 	"github.com/kibotos/kibo-rollout/run"
 )
 
@@ -15,13 +13,14 @@ type Events struct {
 	screen Screen
 	paint  brush
 	tally  tally
-	names  int    // cells of the longest host name
-	open   string // step whose line is begun and has no end yet
+	names  int             // cells of the longest host name
+	open   string          // step whose line is begun and has no end yet
+	told   map[string]bool // blocks whose failure was told with its step
 }
 
 // Events starts a view of one walk.
 func (s Screen) Events() *Events {
-	return &Events{screen: s, paint: s.brush()}
+	return &Events{screen: s, paint: s.brush(), told: map[string]bool{}}
 }
 
 // Observe draws one event. What goes wrong in drawing is nobody's business: a broken terminal must not end a walk.
@@ -67,7 +66,7 @@ func (v *Events) begin(e run.Event) {
 		what += " goes on"
 	}
 	if e.Plan != nil {
-		what += fmt.Sprintf(": %s upgrade to Kibotos %s", Line(string(e.Plan.Mode)), Line(e.Plan.Target.Version))
+		what += ": " + aim(*e.Plan)
 		for _, h := range e.Plan.Hosts {
 			v.names = max(v.names, cells(Line(h.Name)))
 		}
@@ -144,39 +143,43 @@ func (v *Events) stepEnded(e run.Event) {
 	v.write(v.head(e) + " … " + end + "\n")
 }
 
+// failed tells a failure once: with its step, and with its block only what is left there and what no step told.
 func (v *Events) failed(e run.Event) {
 	p := v.screen.page()
-	where := Line(e.Host)
-	if where != "" {
-		where += ": "
-	}
 	if v.open == e.Step && e.Step != "" {
 		p.line(" %s", v.paint(bad, "failed"))
 		v.open = ""
 	}
-	text := where + v.title(e)
-	if e.Text != "" {
-		text += ": " + e.Text
+	if e.Kind == run.StepFailed || !v.told[e.Block] {
+		text := v.title(e)
+		if e.Host != "" {
+			text = Line(e.Host) + ": " + text
+		}
+		if e.Text != "" {
+			text += ": " + e.Text
+		}
+		p.failure(text, e.Next)
 	}
-	p.failure(text, e.Next)
+	v.told[e.Block] = true
 	if b, ok := v.tally.block(e.Block); ok && e.Kind == run.BlockFailed && b.Stuck != "" {
 		p.labelled("left: ", strong, b.Stuck)
 	}
 	v.write(p.String())
 }
 
+// progress tells what a step waits for. Of an upload every packet is for a live view; here its end counts.
 func (v *Events) progress(e run.Event) {
 	text := Line(e.Text)
 	if e.Size > 0 {
-		if text != "" {
-			text += ", "
+		if text == "" {
+			text = Line(e.Title)
 		}
-		text += fmt.Sprintf("%s of %s", size(e.Sent), size(e.Size))
+		text += fmt.Sprintf(", %s of %s", size(e.Sent), size(e.Size))
 	}
 	if text == "" || !v.screen.Verbose && e.Size > 0 && e.Sent < e.Size {
-		return // an upload's every packet is for a live view; here only its end counts
+		return
 	}
-	v.write(v.stamp(e) + strings.Repeat(" ", v.names) + "  " + v.paint(faint, "· "+text) + "\n")
+	v.write(v.stamp(e) + pad(Line(e.Host), v.names) + "  " + v.paint(faint, "· "+text) + "\n")
 }
 
 func (v *Events) end(e run.Event) {
@@ -184,21 +187,4 @@ func (v *Events) end(e run.Event) {
 	p.gap()
 	p.summary(&v.tally, e)
 	v.write("\n" + p.String())
-}
-
-// findStep finds a step of a plan, also among those that end a block.
-func findStep(pl *plan.Plan, id string) (plan.Step, bool) {
-	if pl == nil {
-		return plan.Step{}, false
-	}
-	for _, b := range pl.Blocks {
-		for _, list := range [][]plan.Step{b.Steps, b.Finally} {
-			for _, st := range list {
-				if st.ID == id {
-					return st, true
-				}
-			}
-		}
-	}
-	return plan.Step{}, false
 }

@@ -69,12 +69,13 @@ func rollingPlan() plan.Plan {
 	}
 	p.Hosts[2].NodeName = "node-b"
 	p.Blocks = []plan.Block{ctrlBlock(), nodeBlock("node-a", 2), nodeBlock("节点二", 3)}
+	p.Clean = []plan.Block{cleanBlock("ctrl1"), cleanBlock("node-a"), cleanBlock("节点二")}
 	return p
 }
 
 func ctrlBlock() plan.Block {
 	return plan.Block{
-		ID: "ctrl1/ctrl", Title: "replace ctrl", Host: "ctrl1", Wave: 1,
+		ID: "ctrl1/ctrl", Title: "upgrade ctrl on ctrl1", Host: "ctrl1", Wave: 1,
 		Steps: []plan.Step{
 			{ID: "ctrl1/ctrl/stop", Title: "stop ctrl", Host: "ctrl1", Effect: command.Disrupts, Limit: 5 * time.Minute, Rule: "K22 K23"},
 			{
@@ -89,7 +90,7 @@ func ctrlBlock() plan.Block {
 func nodeBlock(host string, wave int) plan.Block {
 	id := host + "/node"
 	return plan.Block{
-		ID: id, Title: "replace the node service on " + host, Host: host, Wave: wave,
+		ID: id, Title: "upgrade node " + host, Host: host, Wave: wave,
 		Steps: []plan.Step{
 			{
 				ID: id + "/drain", Title: "drain the node", Host: host, Effect: command.Changes, Limit: time.Minute, Rule: "K35 K42",
@@ -115,6 +116,14 @@ func nodeBlock(host string, wave int) plan.Block {
 		Finally: []plan.Step{{ID: id + "/close", Title: "close the gate", Host: host, Effect: command.Changes, Rule: "Z4"}},
 		Stuck:   host + " stays drained and alone (K31); the other nodes were not touched",
 	}
+}
+
+func cleanBlock(host string) plan.Block {
+	return plan.Block{ID: host + "/clean", Title: "clean up " + host, Host: host, Wave: 10, Steps: []plan.Step{{
+		ID: host + "/clean", Title: "remove the staging directory", Host: host, Effect: command.Stages, Rule: "K11",
+		Act:  []plan.Action{{Verb: plan.Exec, Host: host, Command: command.Command{Argv: []string{"rm", "-rf", "--", "/stage"}, As: command.Root}}},
+		Back: []plan.Step{{ID: host + "/back", Title: "start the installed version", Host: host, Effect: command.Disrupts}},
+	}}}
 }
 
 // noon is when everything in these tests happens.
@@ -198,18 +207,19 @@ func wholeWalk() []run.Event {
 		run.Event{Kind: run.StepDone, Block: "ctrl1/ctrl", Step: "ctrl1/ctrl/upload", Host: "ctrl1", Took: 75 * time.Second},
 		run.Event{Kind: run.BlockDone, Block: "ctrl1/ctrl", Host: "ctrl1"},
 		run.Event{Kind: run.BlockStarted, Block: "node-a/node", Host: "node-a"},
-		run.Event{Kind: run.Taken, Host: "node-a", Record: plan.RecordDrain})
+		run.Event{Kind: run.Continuity, Host: "node-a", Text: "noted", VMMs: []run.VMMProof{{Unit: "kibotos-vmm-1.service", Before: "pid 11 since 1"}}},
+		run.Event{Kind: run.Taken, Host: "ctrl1", Record: plan.RecordDrain, Text: "node-a"})
 	out = append(out, step("node-a/node", "node-a/node/drain", "node-a")...)
 	out = append(out,
 		run.Event{Kind: run.StepSkipped, Block: "node-a/node", Step: "node-a/node/install", Host: "node-a", Text: "kibotos-node is 0.1.4"},
-		run.Event{Kind: run.GivenBack, Host: "node-a", Record: plan.RecordDrain},
+		run.Event{Kind: run.GivenBack, Host: "node-a", Record: plan.RecordDrain, Text: "node-a"},
 		run.Event{Kind: run.Continuity, Host: "node-a", VMMs: []run.VMMProof{
 			{Unit: "kibotos-vmm-1.service", Before: "pid 11 since 1", After: "pid 11 since 1", Same: true},
 			{Unit: "kibotos-vmm-2.service", Before: "pid 12 since 2", After: "pid 12 since 2", Same: true},
 		}},
 		run.Event{Kind: run.BlockDone, Block: "node-a/node", Host: "node-a"},
 		run.Event{Kind: run.BlockSkipped, Block: "节点二/node", Host: "节点二", Text: "kibotos-node is 0.1.4, node-b is READY"},
-		run.Event{Kind: run.RunDone})
+		run.Event{Kind: run.RunDone, Text: "every host is on 0.1.4"})
 	return out
 }
 
@@ -219,8 +229,8 @@ func stoppedWalk() []run.Event {
 		{Kind: run.RunResumed, Plan: &p},
 		{Kind: run.BlockSkipped, Block: "ctrl1/ctrl", Host: "ctrl1", Text: "kibotos-ctrl is 0.1.4"},
 		{Kind: run.BlockStarted, Block: "node-a/node", Host: "node-a"},
-		{Kind: run.Taken, Host: "node-a", Record: plan.RecordDrain},
-		{Kind: run.Taken, Host: "node-a", Record: "lease", Text: ""},
+		{Kind: run.Taken, Host: "node-a", Record: plan.RecordDrain, Text: "node-a"},
+		{Kind: run.Taken, Host: "node-a", Record: "lease", Text: "node-a"},
 		{Kind: run.StepStarted, Block: "node-a/node", Step: "node-a/node/install", Host: "node-a"},
 		{
 			Kind: run.StepFailed, Block: "node-a/node", Step: "node-a/node/install", Host: "node-a",
@@ -229,7 +239,8 @@ func stoppedWalk() []run.Event {
 		{Kind: run.Continuity, Host: "node-a", VMMs: []run.VMMProof{
 			{Unit: "kibotos-vmm-1.service", Before: "pid 11 since 1", After: "pid 99 since 7"},
 			{Unit: "kibotos-vmm-2.service", Before: "pid 12 since 2", After: "pid 12 since 2", Same: true},
-			{Unit: "kibotos-vmm-3.service", Before: "pid 13 since 3"},
+			{Unit: "kibotos-vmm-3.service", Before: "pid 13 since 3", After: "gone"},
+			{Unit: "kibotos-vmm-4.service", Before: "pid 14 since 4"},
 		}},
 		{Kind: run.BlockFailed, Block: "node-a/node", Host: "node-a", Text: "a step failed"},
 		{Kind: run.RunStopped, Text: "node-a/node failed", Next: "kibo-rollout resume 20261130-120000-7f3a"},

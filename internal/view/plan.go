@@ -34,13 +34,21 @@ func (p *page) heading(text string) {
 }
 
 func (p *page) planHead(pl plan.Plan) {
-	p.text("", strong, fmt.Sprintf("%s upgrade to Kibotos %s", Line(string(pl.Mode)), Line(pl.Target.Version)))
+	p.text("", strong, aim(pl))
 	if pl.Why != "" {
 		p.item("  why   ", faint, plain, Line(pl.Why))
 	}
 	if pl.ID != "" {
 		p.item("  plan  ", faint, plain, Line(pl.ID))
 	}
+}
+
+// aim is a plan in one line.
+func aim(pl plan.Plan) string {
+	if pl.Mode == plan.Agents {
+		return "installation of kibo-agent"
+	}
+	return fmt.Sprintf("%s upgrade to Kibotos %s", Line(string(pl.Mode)), Line(pl.Target.Version))
 }
 
 func (p *page) planHosts(pl plan.Plan) {
@@ -85,27 +93,78 @@ func (p *page) planBlocks(pl plan.Plan, verbose bool) {
 		return
 	}
 	p.heading("what happens, in order")
-	lead := len(strconv.Itoa(pl.Blocks[len(pl.Blocks)-1].Wave))
-	for _, b := range pl.Blocks {
-		number := fmt.Sprintf("  %*d  ", lead, b.Wave)
-		p.item(number, faint, strong, blockTitle(b))
-		margin := strings.Repeat(" ", len(number))
-		if verbose {
-			p.planSteps(margin, b)
-			continue
+	lead := 0
+	for _, b := range slices.Concat(pl.Blocks, pl.Clean) {
+		lead = max(lead, len(strconv.Itoa(b.Wave)))
+	}
+	for i, list := range [][]plan.Block{pl.Blocks, pl.Clean} {
+		if i == 1 && len(list) > 0 {
+			p.text("  ", faint, "afterwards, also when the walk was refused before anything was replaced:")
 		}
-		p.text(margin, plain, titles(b.Steps))
-		if len(b.Finally) > 0 {
-			p.item(margin+"in any case: ", faint, plain, titles(b.Finally))
+		for _, l := range alike(list) {
+			number := fmt.Sprintf("  %*d  ", lead, l[0].Wave)
+			p.item(number, faint, strong, title(l))
+			margin := strings.Repeat(" ", len(number))
+			if verbose {
+				p.planSteps(margin, l[0])
+				continue
+			}
+			p.text(margin, plain, titles(l[0].Steps))
+			if len(l[0].Finally) > 0 {
+				p.item(margin+"in any case: ", faint, plain, titles(l[0].Finally))
+			}
 		}
 	}
 	p.gap()
 	p.text("  ", faint, "The number is the wave: blocks of one wave run at the same time, waves in order.")
 }
 
+// alike gathers neighbours of one wave that differ in nothing but the host, so that a hundred hosts are not a hundred lines.
+func alike(blocks []plan.Block) [][]plan.Block {
+	var out [][]plan.Block
+	for _, b := range blocks {
+		if n := len(out) - 1; n >= 0 && shape(out[n][0]) == shape(b) {
+			out[n] = append(out[n], b)
+			continue
+		}
+		out = append(out, []plan.Block{b})
+	}
+	return out
+}
+
+// shape is what a block is, whatever its host.
+func shape(b plan.Block) string {
+	words := []string{strconv.Itoa(b.Wave), b.Title}
+	for _, st := range slices.Concat(b.Steps, b.Finally) {
+		words = append(words, st.Title)
+	}
+	return strings.ReplaceAll(strings.Join(words, "\x00"), b.Host, "\x00")
+}
+
+// title names blocks that are alike, with all their hosts in the place of the first one's.
+func title(blocks []plan.Block) string {
+	first := blocks[0]
+	if len(blocks) == 1 {
+		return blockTitle(first)
+	}
+	hosts := make([]string, len(blocks))
+	for i, b := range blocks {
+		hosts[i] = Line(b.Host)
+	}
+	all := strings.Join(hosts, ", ")
+	before, after, found := strings.Cut(first.Title, first.Host)
+	if !found {
+		return all + ": " + Line(first.Title)
+	}
+	return Line(before) + all + Line(after)
+}
+
 func (p *page) planSteps(margin string, b plan.Block) {
 	for _, st := range b.Steps {
 		p.text(margin+"- ", plain, stepLine(st))
+		for _, back := range st.Back {
+			p.text(margin+"  ", faint, "if refused, back: "+stepLine(back))
+		}
 	}
 	for _, st := range b.Finally {
 		p.text(margin+"- ", plain, "in any case: "+stepLine(st))
@@ -143,7 +202,7 @@ func titles(steps []plan.Step) string {
 
 func (p *page) planCounts(pl plan.Plan) {
 	steps, changes, disrupts := 0, 0, 0
-	for _, b := range pl.Blocks {
+	for _, b := range slices.Concat(pl.Blocks, pl.Clean) {
 		for _, st := range slices.Concat(b.Steps, b.Finally) {
 			steps++
 			switch st.Effect {
@@ -156,7 +215,7 @@ func (p *page) planCounts(pl plan.Plan) {
 	}
 	p.gap()
 	p.text("", strong, fmt.Sprintf("%s, %s, %s: %d change a host, %d stop or start a service",
-		count(len(pl.Hosts), "host"), count(len(pl.Blocks), "block"), count(steps, "step"), changes, disrupts))
+		count(len(pl.Hosts), "host"), count(len(pl.Blocks)+len(pl.Clean), "block"), count(steps, "step"), changes, disrupts))
 }
 
 // count is a number with its noun.

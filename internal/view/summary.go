@@ -81,29 +81,27 @@ func (p *page) continuity(proofs []proof) {
 		return
 	}
 	p.heading("virtual machines")
-	var hosts []string
-	var other []proof
+	hosts := map[string]bool{}
+	t := table{heads: []string{"HOST", "UNIT", "BEFORE", "AFTER"}}
 	same := 0
 	for _, v := range proofs {
-		if !slices.Contains(hosts, v.host) {
-			hosts = append(hosts, v.host)
-		}
+		hosts[v.host] = true
 		if v.Same {
 			same++
-		} else {
-			other = append(other, v)
+			continue
 		}
+		after := cell{Line(v.After), bad}
+		if v.noted() {
+			after = cell{"not compared", warn}
+		}
+		t.add(cell{Line(v.host), strong}, cell{text: Line(v.Unit)}, presence(v.Before), after)
 	}
-	if len(other) == 0 {
-		p.text("  ", good, fmt.Sprintf("every VMM is the same process: %d of %d, on %s", same, len(proofs), count(len(hosts), "host")))
+	on := ", on " + count(len(hosts), "host")
+	if len(t.rows) == 0 {
+		p.text("  ", good, fmt.Sprintf("every VMM is the same process: %d of %d%s", same, len(proofs), on))
 		return
 	}
-	p.text("  ", bad, fmt.Sprintf("%d of %s are the same process, on %s; not the same:", same, count(len(proofs), "VMM"),
-		count(len(hosts), "host")))
-	t := table{heads: []string{"HOST", "UNIT", "BEFORE", "AFTER"}}
-	for _, v := range other {
-		t.add(cell{Line(v.host), strong}, cell{text: Line(v.Unit)}, presence(v.Before), presence(v.After))
-	}
+	p.text("  ", bad, fmt.Sprintf("%d of %s are proved to be the same process%s; these are not:", same, count(len(proofs), "VMM"), on))
 	p.table(t)
 }
 
@@ -121,22 +119,19 @@ func (p *page) left(taken []run.Event) {
 	}
 	p.heading("left as it is")
 	for _, e := range taken {
-		text := Line(e.Text)
-		if text == "" {
-			text = leftText(e.Record)
-		}
-		p.item("  ! ", warn, plain, Line(e.Host)+": "+text)
+		p.item("  ! ", warn, plain, leftText(e.Record, Line(e.Text)))
 	}
 }
 
-func leftText(record string) string {
+// leftText says what was taken of whom: a node, or a host.
+func leftText(record, of string) string {
 	switch record {
 	case plan.RecordDrain:
-		return "the node is still drained"
+		return "node " + of + " is still drained by this run"
 	case plan.RecordWindow:
-		return "the gate's window is open until it ends by itself"
+		return of + ": the gate's window is open until it ends by itself"
 	case plan.RecordStage:
-		return "the staging directory is still there"
+		return of + ": the staging directory is still there"
 	}
-	return Line(record) + " was not given back"
+	return of + ": " + Line(record) + " was not given back"
 }

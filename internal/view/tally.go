@@ -56,9 +56,7 @@ func (t *tally) add(e run.Event) {
 	case run.Taken:
 		t.taken = append(t.taken, e)
 	case run.GivenBack:
-		t.taken = slices.DeleteFunc(t.taken, func(o run.Event) bool {
-			return o.Record == e.Record && o.Host == e.Host
-		})
+		t.taken = slices.DeleteFunc(t.taken, func(o run.Event) bool { return o.Record == e.Record && o.Text == e.Text })
 	case run.Continuity:
 		t.prove(e)
 	}
@@ -68,32 +66,56 @@ func (t *tally) ended(e run.Event) {
 	for i := range t.spent {
 		if t.spent[i].block == e.Block {
 			t.spent[i].took = e.Time.Sub(t.spent[i].began)
+			if e.Took > 0 {
+				t.spent[i].took = e.Took
+			}
 		}
 	}
 }
 
-// prove keeps one proof per VM. One that ever said "not the same" is not made good by a later one.
+// prove keeps one proof per VM. What was only noted before a stop has no After yet, and waits for the comparison. One
+// that ever said "not the same" is not made good by a later one.
 func (t *tally) prove(e run.Event) {
 	for _, v := range e.VMMs {
 		i := slices.IndexFunc(t.proofs, func(p proof) bool { return p.host == e.Host && p.Unit == v.Unit })
 		switch {
 		case i < 0:
 			t.proofs = append(t.proofs, proof{e.Host, v})
-		case t.proofs[i].Same:
+		case t.proofs[i].Same || t.proofs[i].noted():
 			t.proofs[i].VMMProof = v
 		}
 	}
 }
 
-func (t *tally) block(id string) (plan.Block, bool) {
+// noted reports whether the VM was only noted so far, not compared.
+func (p proof) noted() bool { return p.After == "" && !p.Same }
+
+func (t *tally) blocks() []plan.Block {
 	if t.plan == nil {
-		return plan.Block{}, false
+		return nil
 	}
-	i := slices.IndexFunc(t.plan.Blocks, func(b plan.Block) bool { return b.ID == id })
-	if i < 0 {
-		return plan.Block{}, false
-	}
-	return t.plan.Blocks[i], true
+	return slices.Concat(t.plan.Blocks, t.plan.Clean)
 }
 
-func (t *tally) step(id string) (plan.Step, bool) { return findStep(t.plan, id) }
+func (t *tally) block(id string) (plan.Block, bool) {
+	for _, b := range t.blocks() {
+		if b.ID == id {
+			return b, true
+		}
+	}
+	return plan.Block{}, false
+}
+
+// step finds a step of the plan, also among those that end a block and those of a way back.
+func (t *tally) step(id string) (plan.Step, bool) {
+	for _, b := range t.blocks() {
+		for _, st := range slices.Concat(b.Steps, b.Finally) {
+			for _, each := range append([]plan.Step{st}, st.Back...) {
+				if each.ID == id {
+					return each, true
+				}
+			}
+		}
+	}
+	return plan.Step{}, false
+}

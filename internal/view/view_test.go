@@ -69,7 +69,7 @@ func TestContinuityStaysBroken(t *testing.T) {
 		if err := observe(Screen{Out: &out}, []run.Event{vm(order[0]), vm(order[1]), {Kind: run.RunDone}}); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(out.String(), "not the same:") || strings.Contains(out.String(), "every VMM") {
+		if !strings.Contains(out.String(), "these are not:") || strings.Contains(out.String(), "every VMM") {
 			t.Errorf("%v: %s", order, out.String())
 		}
 	}
