@@ -89,19 +89,6 @@ func killCgroup(ctx context.Context, dir string) error {
 	}
 }
 
-// waitEmpty waits until the group has no process.
-func waitEmpty(ctx context.Context, dir string) error {
-	for {
-		pids, err := cgroupPIDs(dir)
-		if err != nil || len(pids) == 0 {
-			return err
-		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
-			return fmt.Errorf("cannot wait for processes %v of %s to end: %w", pids, dir, err)
-		}
-	}
-}
-
 // removeCgroups removes a group of the lab from every hierarchy: nspawn makes the same path in the old ones.
 func removeCgroups(path ...string) error {
 	table, err := readMounts()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -46,6 +47,16 @@ func waitLock(ctx context.Context, path string) (*os.File, error) {
 			return nil, fmt.Errorf("cannot lock %s: %w", path, err)
 		}
 	}
+}
+
+// Own waits until no other process owns the lab in the directory, and keeps others waiting until Close or until
+// this process ends. Up and Down do not ask for it: it is for test runs that must not share a lab.
+func Own(ctx context.Context, dir string) (io.Closer, error) {
+	spec, err := Spec{Dir: dir}.filled()
+	if err != nil {
+		return nil, err
+	}
+	return waitLock(ctx, filepath.Join(registryDir, labID(spec.Dir)+".owner"))
 }
 
 // pause waits, or returns the context's error.

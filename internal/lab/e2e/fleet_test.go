@@ -78,13 +78,13 @@ func Program(t *testing.T, name string) string {
 	if err := shared.failed[name]; err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(labDir, "bin", name)
+	return filepath.Join(shared.dir, "bin", name)
 }
 
 // AgentDeb is the path of the agent's package.
 func AgentDeb(t *testing.T) string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(labDir, "bin", "kibo-agent_*.deb"))
+	found, err := filepath.Glob(filepath.Join(shared.dir, "bin", "kibo-agent_*.deb"))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("want one package of the agent, got %v %v %v", found, err, shared.failed[agentPackage])
 	}
@@ -98,7 +98,7 @@ func Rollout(t *testing.T, args ...string) lab.Output {
 }
 
 // StateDir is the XDG_STATE_HOME of programs that tests run on this machine.
-func StateDir() string { return filepath.Join(labDir, "state") }
+func StateDir() string { return filepath.Join(shared.dir, "state") }
 
 // Run runs a program on this machine and returns whatever it gave.
 func Run(t *testing.T, program string, args ...string) lab.Output {

@@ -6,6 +6,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,8 @@ import (
 	"github.com/kibotos/kibo-rollout/internal/lab"
 )
 
-// labDir is the directory of this package's lab, apart from the one of `lab up`.
-const labDir = "/var/lib/kibo-lab/e2e"
+// defaultDir is the directory of this package's lab, apart from the one of `lab up`. KIBO_LAB_DIR names another.
+const defaultDir = "/var/lib/kibo-lab/e2e"
 
 // agentPackage names the agent's .deb among the programs.
 const agentPackage = "agent-deb"
@@ -29,6 +30,7 @@ const agentPackage = "agent-deb"
 // shared is what TestMain made for all tests.
 var shared struct {
 	lab    *lab.Lab
+	dir    string           // of the lab
 	source string           // the checkout
 	failed map[string]error // programs that could not be built: fails the tests that want them
 }
@@ -50,18 +52,24 @@ func around(ctx context.Context, m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	if err := lab.Down(ctx, labDir); err != nil {
+	shared.dir = cmp.Or(os.Getenv("KIBO_LAB_DIR"), defaultDir)
+	owner, err := lab.Own(ctx, shared.dir) // two runs at once take turns
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, owner.Close()) }()
+	if err := lab.Down(ctx, shared.dir); err != nil {
 		return 1, err
 	}
 	if os.Getenv("KIBO_LAB_KEEP") != "1" {
 		defer func() {
 			ending, cancel := context.WithTimeout(context.Background(), time.Minute) // also when interrupted
 			defer cancel()
-			err = errors.Join(err, lab.Down(ending, labDir))
+			err = errors.Join(err, lab.Down(ending, shared.dir))
 		}()
 	}
 	start := time.Now()
-	shared.lab, err = lab.Up(ctx, lab.Spec{Dir: labDir, Cache: os.Getenv("KIBO_LAB_CACHE"), Source: shared.source,
+	shared.lab, err = lab.Up(ctx, lab.Spec{Dir: shared.dir, Cache: os.Getenv("KIBO_LAB_CACHE"), Source: shared.source,
 		Log: func(format string, args ...any) {
 			fmt.Fprintf(os.Stderr, "%6.1fs  "+format+"\n", append([]any{time.Since(start).Seconds()}, args...)...)
 		}})
@@ -77,7 +85,7 @@ func around(ctx context.Context, m *testing.M) (code int, err error) {
 
 // buildPrograms builds what the tests try: both programs, and the agent's package.
 func buildPrograms(ctx context.Context) error {
-	bin := filepath.Join(labDir, "bin")
+	bin := filepath.Join(shared.dir, "bin")
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return err
 	}
