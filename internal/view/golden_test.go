@@ -41,6 +41,8 @@ func screens() map[string]func(Screen) error {
 		"plan-nothing":   func(s Screen) error { return s.Plan(nothingPlan()) },
 		"commands":       func(s Screen) error { return s.Commands(rollingPlan()) },
 		"status":         func(s Screen) error { return s.Status(mixedStatus()) },
+		"status-gates":   func(s Screen) error { return s.Gates(mixedStatus()) },
+		"line":           func(s Screen) error { return s.Line("nothing to do: 节点 \x1b[2J") },
 		"status-empty":   func(s Screen) error { return s.Status(Status{}) },
 		"events":         func(s Screen) error { return observe(s, wholeWalk()) },
 		"events-verbose": func(s Screen) error { s.Verbose = true; return observe(s, wholeWalk()) },
@@ -117,7 +119,7 @@ func TestColor(t *testing.T) {
 		if diff := cmp.Diff(without.String(), ansi.Strip(with.String())); diff != "" {
 			t.Errorf("%s with colour says something else:\n%s", name, diff)
 		}
-		if name != "status-empty" && !strings.ContainsRune(with.String(), '\x1b') {
+		if name != "status-empty" && name != "line" && !strings.ContainsRune(with.String(), '\x1b') {
 			t.Errorf("%s with colour has none", name)
 		}
 	}

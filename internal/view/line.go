@@ -11,8 +11,6 @@ func (s Screen) Line(text string) error {
 func (s Screen) Gates(st Status) error {
 	g := s.page()
 	g.statusGates(st)
-	for _, f := range st.Failed {
-		g.line("%s  unknown: %s", Line(f.Host), Line(f.Reason))
-	}
+	g.notReached(st)
 	return g.flush(s.Out)
 }

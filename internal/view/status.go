@@ -234,15 +234,20 @@ func (p *page) statusRest(st Status) {
 			p.item("  ! ", warn, plain, r)
 		}
 	}
-	if len(st.Failed) > 0 {
-		p.heading("not reached")
-		for _, f := range st.Failed {
-			p.item("  "+Line(f.Host)+"  ", strong, bad, Line(f.Reason))
-		}
-	}
+	p.notReached(st)
 	for _, r := range st.Runs {
 		p.gap()
 		p.text("", warn, "run "+Line(r.Run)+" did not end ("+Line(r.Host)+" remembers it)")
 		p.line("%skibo-rollout resume %s", p.paint(strong, "next: "), Line(r.Run))
+	}
+}
+
+func (p *page) notReached(st Status) {
+	if len(st.Failed) == 0 {
+		return
+	}
+	p.heading("not reached")
+	for _, f := range st.Failed {
+		p.item("  "+Line(f.Host)+"  ", strong, bad, Line(f.Reason))
 	}
 }
