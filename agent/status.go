@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/kibotos/kibo-rollout/agent/gate"
@@ -16,7 +17,7 @@ func Status(ctx context.Context, version string, j Jobs, l Layers) (gate.Status,
 		s.Window = &f
 	}
 	locks, err := j.Inhibitors(ctx)
-	if err != nil {
+	if err != nil && !errors.Is(err, errNoLogind) {
 		// A lock that may or may not be there is shown as one line that says so.
 		locks = []gate.Inhibitor{{What: "unknown", Who: "unknown", Why: err.Error(), Mode: "unknown"}}
 	}

@@ -35,6 +35,9 @@ func (t Trust) Read(path string) ([]byte, error) {
 	}
 	dir, err := t.directory(rel)
 	if err != nil {
+		if v := gate.Closed(err); v.Code == gate.CodeMissing {
+			return nil, openError(path, unix.ENOENT) // whichever step is missing, the file is what is looked for
+		}
 		return nil, err
 	}
 	defer closeFD(dir)

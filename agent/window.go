@@ -25,7 +25,14 @@ type Window struct {
 // Judge reads the allow-file afresh and decides on the request. The file is returned also when the gate is
 // closed, as far as it could be read. No daemon is asked (Z5).
 func (w Window) Judge(req gate.Request) (gate.AllowFile, gate.Verdict) {
-	return w.judge(w.Path, w.Now(), req)
+	now := w.Now()
+	f, v := w.judge(w.Path, now, req)
+	if v.Code == gate.CodeExpired {
+		// Once seen to be over, it stays over, even if the clock is set back. Only root can write that down,
+		// and the answer is the same without it.
+		_ = w.Seen.note(now)
+	}
+	return f, v
 }
 
 func (w Window) judge(path string, now time.Time, req gate.Request) (gate.AllowFile, gate.Verdict) {
@@ -87,16 +94,14 @@ func (w Window) Close(ctx context.Context, id string) (string, error) {
 	defer held.release()
 	if id != "" {
 		f, err := w.read(w.Path)
-		var v gate.Verdict
 		if err != nil {
-			v = gate.Closed(err)
+			v := gate.Closed(err)
+			if v.Code == gate.CodeMissing {
+				return "there was no window", nil
+			}
+			return "left alone what is there, since it opens nothing: " + v.Reason, nil
 		}
-		switch {
-		case err != nil && v.Code == gate.CodeMissing:
-			return "there was no window", nil
-		case err != nil:
-			return "left the file alone, which opens nothing: " + v.Reason, nil
-		case f.ID != id:
+		if f.ID != id {
 			return fmt.Sprintf("left another window alone (id %q)", f.ID), nil
 		}
 	}

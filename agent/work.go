@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,6 +76,9 @@ func run(argv []string, out *output) int {
 	err = cmd.Run()
 	if cmd.ProcessState == nil {
 		_, _ = fmt.Fprintf(out, "cannot run %s: %v\n", argv[0], err)
+		if errors.Is(err, fs.ErrNotExist) {
+			return 127
+		}
 		return 126
 	}
 	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
