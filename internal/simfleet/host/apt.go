@@ -260,7 +260,7 @@ func (m *Machine) maintainer(ctx context.Context, p *shell.Proc, pkg, text, whic
 	if strings.Contains(text, "set -e") || strings.HasPrefix(text, "#!/bin/sh -e") {
 		opts = []string{"-e", "--"}
 	}
-	if code := shell.Text(ctx, m, &q, text, opts...)(args); code != 0 {
+	if code := shell.Text(ctx, m, &q, which, text, append(opts, args...)...); code != 0 {
 		return fmt.Errorf("new %s package %s script subprocess returned error exit status %d", pkg, which, code)
 	}
 	return nil

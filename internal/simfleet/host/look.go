@@ -285,5 +285,5 @@ func testProgram(ctx context.Context, m *Machine, p *shell.Proc) int {
 		}
 		args = args[:len(args)-1]
 	}
-	return shell.Text(ctx, m, p, `test "$@"`, "--")(args)
+	return shell.Text(ctx, m, p, "test", `test "$@"`, append([]string{"--"}, args...)...)
 }

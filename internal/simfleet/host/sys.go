@@ -24,7 +24,7 @@ func falseProgram(context.Context, *Machine, *shell.Proc) int { return 1 }
 // builtinProgram is a program that the interpreter has built in, called by sudo and the like.
 func builtinProgram(ctx context.Context, m *Machine, p *shell.Proc) int {
 	name := p.Args[0][strings.LastIndex(p.Args[0], "/")+1:]
-	return shell.Text(ctx, m, p, name+` "$@"`, "--")(p.Args[1:])
+	return shell.Text(ctx, m, p, name, name+` "$@"`, append([]string{"--"}, p.Args[1:]...)...)
 }
 
 // dateProgram is date [-u] [+FORMAT] with the usual letters.

@@ -53,11 +53,11 @@ func Main(ctx context.Context, h Host, p *Proc) int {
 	case text && len(args) == 0:
 		return p.Fail(exitUsage, "0: -c requires an argument")
 	case text:
-		rest := args[1:]
+		name, rest := "sh", args[1:]
 		if len(rest) > 0 {
-			rest = rest[1:] // $0
+			name, rest = rest[0], rest[1:]
 		}
-		return Text(ctx, h, p, args[0], append(opts, "--")...)(rest)
+		return Text(ctx, h, p, name, args[0], append(append(opts, "--"), rest...)...)
 	case stdin || len(args) == 0:
 		return read(ctx, h, p, append(append(opts, "--"), args...))
 	}
@@ -65,26 +65,24 @@ func Main(ctx context.Context, h Host, p *Proc) int {
 	if err != nil {
 		return p.Fail(exitUsage, "0: cannot open %s: No such file", args[0])
 	}
-	return Text(ctx, h, p, string(body), append(opts, "--")...)(args[1:])
+	return Text(ctx, h, p, args[0], string(body), append(append(opts, "--"), args[1:]...)...)
 }
 
-// Text prepares to run a shell text; the returned function runs it with its positional parameters.
-func Text(ctx context.Context, h Host, p *Proc, text string, opts ...string) func(params []string) int {
-	return func(params []string) int {
-		r, err := newRunner(h, p, append(append([]string{}, opts...), params...))
-		if err != nil {
-			return p.Fail(exitUsage, "%v", err)
-		}
-		file, err := newParser().Parse(strings.NewReader(text), "")
-		if err != nil {
-			return p.Fail(exitUsage, "Syntax error: %v", err)
-		}
-		status, err := code(r.Run(ctx, file))
-		if err != nil {
-			return p.Fail(exitUsage, "%v", err)
-		}
-		return status
+// Text runs a shell text under a name ($0). params are options of the shell, "--", and the positional parameters.
+func Text(ctx context.Context, h Host, p *Proc, name, text string, params ...string) int {
+	r, err := newRunner(h, p, params)
+	if err != nil {
+		return p.Fail(exitUsage, "%v", err)
 	}
+	file, err := newParser().Parse(strings.NewReader(text), name)
+	if err != nil {
+		return p.Fail(exitUsage, "Syntax error: %v", err)
+	}
+	status, err := code(r.Run(ctx, file))
+	if err != nil {
+		return p.Fail(exitUsage, "%v", err)
+	}
+	return status
 }
 
 func newParser() *syntax.Parser { return syntax.NewParser(syntax.Variant(syntax.LangPOSIX)) }
