@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/kibotos/kibo-rollout/agent/gate"
 	"github.com/kibotos/kibo-rollout/internal/release"
@@ -14,23 +15,31 @@ import (
 // Gather reads all facts of a host in one exec. The error is the Runner's: then nothing is known of the host. Whatever one
 // command could not tell is an unknown fact with its reason, and the others stand.
 func Gather(ctx context.Context, r Runner, w Want) (Facts, error) {
+	f, _, err := GatherWith(ctx, r, w)
+	return f, err
+}
+
+// GatherWith reads all facts of a host, and runs more commands in the same exec: their results are returned in order.
+func GatherWith(ctx context.Context, r Runner, w Want, more ...command.Command) (Facts, []command.Result, error) {
 	b := FactsBatch(w)
-	now := w.Now
-	if now == nil {
-		results, err := r.RunBatch(ctx, b)
-		if err != nil {
-			return Facts{Host: w.Host}, fmt.Errorf("cannot read the facts of %s: %w", w.Host, err)
-		}
-		return ParseFacts(w, results), nil
+	n := len(b.Commands)
+	b.Commands = append(b.Commands, more...)
+	var asked time.Time
+	if w.Now != nil {
+		asked = w.Now()
 	}
-	asked := now()
 	results, err := r.RunBatch(ctx, b)
-	if err != nil {
-		return Facts{Host: w.Host}, fmt.Errorf("cannot read the facts of %s: %w", w.Host, err)
+	if err == nil && len(results) != len(b.Commands) {
+		err = fmt.Errorf("%d answers to %d questions", len(results), len(b.Commands))
 	}
-	f := ParseFacts(w, results)
-	f.Skew = skew(f.Clock, asked, now())
-	return f, nil
+	if err != nil {
+		return Facts{Host: w.Host}, nil, fmt.Errorf("cannot read the facts of %s: %w", w.Host, err)
+	}
+	f := ParseFacts(w, results[:n])
+	if w.Now != nil {
+		f.Skew = skew(f.Clock, asked, w.Now())
+	}
+	return f, results[n:], nil
 }
 
 // FactsBatch is the one exec that Gather makes: fixed commands that only read. The order is that of FactTable.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -15,6 +16,11 @@ type column struct {
 
 // requiredColumns must be there, whatever else is.
 func requiredColumns() []string { return []string{"NAME", "STATE", "RELEASE"} }
+
+// knownColumns are read where they are there.
+func knownColumns() []string {
+	return append(requiredColumns(), "INSTANCES", "COMMANDS", "TRANSFERS")
+}
 
 // tableCells reads a text table into cells by column name.
 func tableCells(s string) ([]map[string]string, error) {
@@ -72,25 +78,48 @@ func complete(head []column) error {
 	return nil
 }
 
+// joined takes words with a single space between them for one heading, as in "LAST SEEN", unless one is a known name.
+func joined(words []column) []column {
+	var out []column
+	for i, c := range words {
+		if i > 0 {
+			last := &out[len(out)-1]
+			if c.start == last.start+len(last.name)+1 && !slices.Contains(knownColumns(), c.name) && !slices.Contains(knownColumns(), last.name) {
+				last.name += " " + c.name
+				continue
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
 // cut takes a line apart, by the places of the headings and by counting words. A cell may be empty or hold spaces: then only
-// the places are right. A wide cell may push the others aside: then only counting is. Where both work they must agree.
-func cut(head []column, line string) (map[string]string, error) {
-	counted, byCount := cutByCount(head, line)
-	placed, byPlace := cutByPlace(head, line)
-	switch {
-	case byCount && byPlace:
-		for _, name := range requiredColumns() {
-			if counted[name] != placed[name] {
+// the places are right. A wide cell may push the others aside: then only counting is. Where several work they must agree.
+func cut(words []column, line string) (map[string]string, error) {
+	var found map[string]string
+	for _, try := range []func() (map[string]string, bool){
+		func() (map[string]string, bool) { return cutByCount(words, line) },
+		func() (map[string]string, bool) { return cutByCount(joined(words), line) },
+		func() (map[string]string, bool) { return cutByPlace(joined(words), line) },
+	} {
+		cells, ok := try()
+		if !ok {
+			continue
+		}
+		for _, name := range knownColumns() {
+			if found != nil && found[name] != cells[name] {
 				return nil, fmt.Errorf("cannot tell the columns apart in %q", printable(line))
 			}
 		}
-		return counted, nil
-	case byCount:
-		return counted, nil
-	case byPlace:
-		return placed, nil
+		if found == nil {
+			found = cells
+		}
 	}
-	return nil, fmt.Errorf("the line does not fit the headings: %q", printable(line))
+	if found == nil {
+		return nil, fmt.Errorf("the line does not fit the headings: %q", printable(line))
+	}
+	return found, nil
 }
 
 func cutByCount(head []column, line string) (map[string]string, bool) {

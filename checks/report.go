@@ -22,7 +22,11 @@ type Report struct {
 	summary int  // blockers by its own summary; -1 without one
 	listed  int  // blockers that it lists
 	unclear bool // some line could not be classified
+	known   bool // some line could be
 }
+
+// readWhole is the remedy where only the report itself can tell.
+const readWhole = "read the whole report: kibo-rollout check -v"
 
 // Blocked reports whether the report stops the upgrade.
 func (r Report) Blocked() bool { return len(r.Blockers) > 0 }
@@ -42,7 +46,7 @@ func ParseReport(part release.Part, preview bool, res command.Result) Report {
 	}
 	if err := sound(res); err != nil {
 		r.unclear = true
-		r.block("the report is not whole: "+err.Error(), "")
+		r.block("the report is not whole: "+err.Error(), readWhole)
 		return r
 	}
 	if r.notRun(res) {
@@ -66,7 +70,7 @@ func (r *Report) notRun(res command.Result) bool {
 	case res.Exit == 127:
 		r.block("the target program is not there"+said(res), "kibo-rollout check, which stages it again")
 	case res.Exit > 128:
-		r.block(fmt.Sprintf("the check was ended by signal %d%s", res.Exit-128, said(res)), "")
+		r.block(fmt.Sprintf("the check was ended by signal %d%s", res.Exit-128, said(res)), "find out what ended it, then kibo-rollout check")
 	default:
 		return false
 	}
@@ -88,10 +92,13 @@ func (r *Report) line(line string) {
 		return
 	}
 	said := printable(section + ": " + text)
+	was := r.known
+	r.known = true
 	switch {
 	case level == "blocker":
 		r.blocker(section, text)
 	case suspicious(line):
+		r.known = was
 		r.unclassified(line)
 	case level == "ok":
 		r.find(Pass, said, "")
@@ -101,6 +108,7 @@ func (r *Report) line(line string) {
 		r.MigrationDue = true
 		r.find(Warn, said, "nothing: the walk runs the migration between replacing the files and starting")
 	default:
+		r.known = was
 		r.unclassified(line)
 	}
 }
@@ -115,7 +123,7 @@ func (r *Report) blocker(section, text string) {
 			return
 		}
 	}
-	r.block(said, sectionRemedy(section))
+	r.block(said, sectionRemedy(r.Part, section))
 }
 
 // unclassified keeps a line that was not understood. Exit status 0 promises that it is no blocker; a line about the migration
@@ -124,10 +132,10 @@ func (r *Report) unclassified(line string) {
 	r.unclear = true
 	said := "a line of the report was not understood: " + printable(line)
 	if r.Exit != 0 || strings.Contains(line, "migrate") || strings.HasPrefix(line, "[action]") {
-		r.block(said, "read the whole report")
+		r.block(said, readWhole)
 		return
 	}
-	r.find(Warn, said, "read the whole report")
+	r.find(Warn, said, readWhole)
 }
 
 // conclude holds the lines against the summary and the exit status.
@@ -135,19 +143,21 @@ func (r *Report) conclude(res command.Result) {
 	switch {
 	case len(strings.TrimSpace(string(res.Stdout))) == 0:
 		r.unclear = true
-		r.block(fmt.Sprintf("there is no report (exit status %d%s)", r.Exit, said(res)), "")
+		r.block(fmt.Sprintf("there is no report (exit status %d%s)", r.Exit, said(res)), readWhole)
 	case r.Exit == 0 && r.summary > 0 && r.listed == 0:
-		r.block(fmt.Sprintf("the summary counts %d blockers, though none is listed and the exit status is 0", r.summary), "read the whole report")
+		r.block(fmt.Sprintf("the summary counts %d blockers, though none is listed and the exit status is 0", r.summary), readWhole)
 	case r.Exit == 0 && r.listed > 0 && !r.Blocked():
-		r.block("blockers are listed though the exit status is 0", "read the whole report")
+		r.block("blockers are listed though the exit status is 0", readWhole)
+	case r.Exit == 0 && r.summary < 0 && !r.known:
+		r.block("this is not a report, though the exit status is 0"+said(res), readWhole)
 	case r.Exit == 0 && r.summary < 0:
-		r.find(Warn, "the report has no summary", "read the whole report")
+		r.find(Warn, "the report has no summary", readWhole)
 	case r.Exit != 0 && r.summary < 0:
-		r.block(fmt.Sprintf("the report has no summary: it was cut off (exit status %d%s)", r.Exit, said(res)), "read the whole report")
+		r.block(fmt.Sprintf("the report has no summary: it was cut off (exit status %d%s)", r.Exit, said(res)), readWhole)
 	case r.Exit != 0 && r.listed == 0:
-		r.block(fmt.Sprintf("exit status %d without a blocker in the report%s", r.Exit, said(res)), "read the whole report")
+		r.block(fmt.Sprintf("exit status %d without a blocker in the report%s", r.Exit, said(res)), readWhole)
 	case r.summary != r.listed && r.Exit != 0:
-		r.block(fmt.Sprintf("the report lists %d blockers, its summary counts %d", r.listed, r.summary), "read the whole report")
+		r.block(fmt.Sprintf("the report lists %d blockers, its summary counts %d", r.listed, r.summary), readWhole)
 	}
 }
 
@@ -165,14 +175,16 @@ func (r *Report) find(level Level, text, remedy string) {
 }
 
 // sectionRemedy says what an operator can do about a blocker of a section.
-func sectionRemedy(section string) string {
-	switch strings.ToLower(section) {
+func sectionRemedy(p release.Part, section string) string {
+	section = strings.ToLower(section)
+	if p == release.Ctrl && strings.HasPrefix(section, "unfinished") {
+		return "start the installed ctrl again, wait until kibo node list shows no commands and transfers, then kibo-rollout resume"
+	}
+	switch section {
 	case "configuration":
 		return "write the configuration in the target's form to a file of yours and name it in kibo_next_config, then kibo-rollout check"
 	case "database":
 		return "bring the database to a state that the target supports with the installed version, then kibo-rollout check"
-	case "unfinished", "unfinished objects":
-		return "start the installed ctrl again, wait until kibo node list shows no commands and transfers, then kibo-rollout resume"
 	case "guest", "runtime":
 		return "stop the named Workspaces by the normal stop, not by killing VMs, then kibo-rollout check"
 	case "lock", "processes":

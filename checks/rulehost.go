@@ -54,6 +54,7 @@ func hostRules() []rule {
 		{
 			id: "unfinished-run", title: "no other run is unfinished", scope: perHost, needs: "Runs",
 			verdict: "block if the ctrl host records a run that is not the one being resumed",
+			remedy:  "kibo-rollout runs list",
 			host: func(in Input, h HostInput) []verdict {
 				if !has(h, release.Ctrl) {
 					return nil

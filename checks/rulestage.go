@@ -13,6 +13,7 @@ func stageRules() []rule {
 		{
 			id: "staging", title: "the staging directory is free, or holds just this target", of: "K10 K11", scope: perHost, root: true, needs: "Staged",
 			verdict: "block if the directory is there and was not completed, or holds other files; warn of other leftovers beside it",
+			remedy:  "look at the directory above it: kibo-rollout check -l HOST -v",
 			host:    judgeStaging,
 		},
 		{
