@@ -94,7 +94,13 @@ func (c *Collector) Running() (index int, complete bool) {
 func (c *Collector) Noise() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return strings.TrimSpace(string(c.noise))
+	text := string(c.noise)
+	for _, s := range []*stream{&c.out, &c.err} {
+		if s.begun == 0 {
+			text += string(s.pending)
+		}
+	}
+	return strings.TrimSpace(text)
 }
 
 // Results are the commands that ended, in order, and ErrIncomplete unless the script did too.
@@ -190,6 +196,10 @@ func (s *stream) frame(text string) error {
 		s.end(exit)
 	case "z":
 		s.closed = true
+	case "ready": // of BecomeLine
+		if s.begun > 0 {
+			return fmt.Errorf("cannot read output: unexpected frame %q", text)
+		}
 	default:
 		return fmt.Errorf("cannot read output: unknown frame %q", text)
 	}

@@ -105,11 +105,13 @@ func (c *Conn) lostError() *remote.Error {
 	return c.fail(remote.Lost, "", "connection lost: %w", why)
 }
 
+// isLost tells if the connection is gone. It is asked when something broke: channels break a moment before the
+// connection is known to be gone, so it waits for that moment.
 func (c *Conn) isLost() bool {
 	select {
 	case <-c.lost:
 		return true
-	default:
+	case <-time.After(100 * time.Millisecond):
 		return false
 	}
 }

@@ -73,6 +73,7 @@ func TestConformance(t *testing.T) {
 		"no line ended": {Noise: "no line end"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			remotetest.Conformance(t, func(t *testing.T) remote.Conn {
 				return connect(t, configFor(t, remotetest.NewServer(t, o)))
 			})

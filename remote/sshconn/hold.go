@@ -65,6 +65,7 @@ func (c *Conn) Hold(ctx context.Context, cmd command.Command) (*remote.Held, err
 type held struct {
 	c      *Conn
 	s      *session
+	nonce  string
 	cmd    command.Command
 	lines  <-chan string // its output, from the begin frame on; closed at the end
 	stderr *tail
@@ -80,7 +81,7 @@ func (c *Conn) startHeld(ctx context.Context, cmd command.Command) (*held, error
 	nonce := newNonce()
 	r, w := io.Pipe()
 	lines := make(chan string)
-	h := &held{c: c, s: s, cmd: cmd, lines: lines, stderr: &tail{}}
+	h := &held{c: c, s: s, nonce: nonce, cmd: cmd, lines: lines, stderr: &tail{}}
 	elevated := cmd.As != command.Login && len(c.cfg.BecomePassword) > 0
 	begun := make(chan struct{})
 	go readHeld(r, nonce, begun, lines)
@@ -157,6 +158,15 @@ func drain(lines <-chan string) {
 	}
 }
 
+// said is the command's standard error: what came after the begin frame.
+func (h *held) said() string {
+	text := h.stderr.String()
+	if _, after, ok := strings.Cut(text, h.nonce+" b 0\n"); ok {
+		return after
+	}
+	return text
+}
+
 // early is the error of a command that ended before its first line.
 func (h *held) early() error {
 	h.s.settle(grace)
@@ -166,7 +176,7 @@ func (h *held) early() error {
 	if h.s.exit() < 0 {
 		return h.c.fail(remote.Lost, "", "%q ended without an exit status", h.cmd)
 	}
-	result := command.Result{Exit: h.s.exit(), Stderr: []byte(h.stderr.String())}
+	result := command.Result{Exit: h.s.exit(), Stderr: []byte(h.said())}
 	if err := h.c.refusals(command.Batch{Commands: []command.Command{h.cmd}}, []command.Result{result}); err != nil {
 		return err
 	}

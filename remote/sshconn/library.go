@@ -1,13 +1,13 @@
 package sshconn
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kevinburke/ssh_config"
@@ -48,7 +48,7 @@ func (r *Resolver) library(_ context.Context, w words, address string) (settings
 		if err != nil {
 			return nil, fmt.Errorf("cannot read ssh_config: %w", err)
 		}
-		if err := addFile(s, file, data, address); err != nil {
+		if err := r.addFile(s, file, data, address); err != nil {
 			return nil, err
 		}
 	}
@@ -67,8 +67,16 @@ func (r *Resolver) library(_ context.Context, w words, address string) (settings
 	return s, nil
 }
 
-func addFile(s settings, file string, data []byte, address string) error {
-	parsed, err := ssh_config.DecodeBytes(plainHosts(data))
+func (r *Resolver) addFile(s settings, file string, data []byte, address string) error {
+	dir := filepath.Join(r.Home, ".ssh")
+	if strings.HasPrefix(file, "/etc/ssh/") {
+		dir = "/etc/ssh"
+	}
+	lines, err := r.flatten(file, data, dir, maxIncludes)
+	if err != nil {
+		return err
+	}
+	parsed, err := ssh_config.DecodeBytes([]byte(strings.Join(lines, "\n") + "\n"))
 	if err != nil {
 		return fmt.Errorf("cannot evaluate %s without an ssh binary: %w", file, err)
 	}
@@ -87,16 +95,71 @@ func addFile(s settings, file string, data []byte, address string) error {
 	return nil
 }
 
-// plainHosts writes Host lines as the library understands them: patterns without quotes, one space apart.
-func plainHosts(data []byte) []byte {
-	lines := bytes.Split(data, []byte("\n"))
-	for i, line := range lines {
-		words := strings.Fields(strings.Replace(string(line), "=", " ", 1))
-		if len(words) > 1 && strings.EqualFold(words[0], "host") {
-			lines[i] = []byte("Host " + strings.ReplaceAll(strings.Join(words[1:], " "), `"`, ""))
+// maxIncludes bounds files that include each other.
+const maxIncludes = 16
+
+// flatten writes a file as the library understands it: included files in place, Host patterns without quotes and one
+// space apart. dir is where relative includes are looked for. Match is refused.
+func (r *Resolver) flatten(file string, data []byte, dir string, depth int) ([]string, error) {
+	if depth == 0 {
+		return nil, fmt.Errorf("%s: more than %d files include each other", file, maxIncludes)
+	}
+	var lines []string
+	block := "" // the Host line that the current one belongs to
+	for number, line := range strings.Split(strings.ReplaceAll(string(data), "\r", ""), "\n") {
+		words := strings.Fields(strings.ReplaceAll(strings.Replace(line, "=", " ", 1), `"`, ""))
+		if len(words) == 0 {
+			continue
+		}
+		switch strings.ToLower(words[0]) {
+		case "match":
+			return nil, fmt.Errorf("%s:%d: cannot evaluate Match without an ssh binary", file, number+1)
+		case "host":
+			block = "Host " + strings.Join(words[1:], " ")
+			lines = append(lines, block)
+		case "include":
+			included, err := r.included(words[1:], dir, depth)
+			if err != nil {
+				return nil, err
+			}
+			if block != "" && slices.ContainsFunc(included, func(l string) bool { return strings.HasPrefix(l, "Host ") }) {
+				return nil, fmt.Errorf("%s:%d: cannot evaluate Host blocks included inside of a Host block without an ssh binary", file, number+1)
+			}
+			lines = append(lines, included...)
+			if block == "" && len(included) > 0 {
+				lines = append(lines, "Host *") // what follows is not part of the last block included
+			}
+		default:
+			lines = append(lines, line)
 		}
 	}
-	return bytes.Join(lines, []byte("\n"))
+	return lines, nil
+}
+
+func (r *Resolver) included(patterns []string, dir string, depth int) ([]string, error) {
+	var lines []string
+	for _, pattern := range patterns {
+		pattern = r.path(pattern)
+		if !filepath.IsAbs(pattern) {
+			pattern = filepath.Join(dir, pattern)
+		}
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			return nil, fmt.Errorf("cannot include %s: %w", pattern, err)
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return nil, fmt.Errorf("cannot read ssh_config: %w", err)
+			}
+			more, err := r.flatten(file, data, dir, depth-1)
+			if err != nil {
+				return nil, err
+			}
+			lines = append(lines, more...)
+		}
+	}
+	return lines, nil
 }
 
 func (r *Resolver) defaults(s settings) {

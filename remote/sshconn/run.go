@@ -108,15 +108,15 @@ func (c *Conn) await(ctx context.Context, s *session, b command.Batch, out *comm
 		}
 		select {
 		case <-frames:
-		case <-ended:
+		case <-ended: // whether the output is complete is for the caller to see
 			s.settle(grace)
-			return c.orLost(nil)
+			return nil
 		case <-s.exited:
 			select {
 			case <-ended:
 			case <-time.After(grace):
 			}
-			return c.orLost(nil)
+			return nil
 		case <-timer.C:
 			return c.fail(remote.TimedOut, "", "no end of %q within %s; it may still be running", b.Commands[max(running, 0)], limit(running))
 		case <-ctx.Done():

@@ -72,9 +72,10 @@ func (c *Conn) openChannel(ctx context.Context) (ssh.Channel, <-chan *ssh.Reques
 		switch {
 		case o.err == nil:
 			return o.ch, o.reqs, nil
-		case c.isLost():
+		case !errors.As(o.err, &refused): // not an answer of the host: the connection is broken
+			c.setWhy(o.err)
 			return nil, nil, c.lostError()
-		case !errors.As(o.err, &refused) || wait > 5*time.Second:
+		case wait > 5*time.Second:
 			return nil, nil, c.fail(remote.Unreachable, "", "cannot open a session (MaxSessions of sshd?): %w", o.err)
 		}
 		select {

@@ -158,6 +158,10 @@ const receiveScript = `set -C; umask 077; exec cat > "$1"`
 // sendShell writes through a command, for hosts without file transfer.
 func (c *Conn) sendShell(ctx context.Context, u remote.Upload, part string) error {
 	h, err := c.startHeld(ctx, stage("sh", "-c", receiveScript, "sh", part))
+	var ended *remote.ExitError
+	if errors.As(err, &ended) {
+		return c.fail(remote.BadTransfer, "", "cannot upload %s: %w", u.Path, ended)
+	}
 	if err != nil {
 		return err
 	}
@@ -183,7 +187,7 @@ func (c *Conn) sendShell(ctx context.Context, u remote.Upload, part string) erro
 	case ctx.Err() != nil:
 		return c.ended(ctx)
 	case err != nil || h.s.exit() != 0:
-		return c.fail(remote.BadTransfer, "", "cannot upload %s: exit %d: %s", u.Path, h.s.exit(), oneLine(h.stderr.String()))
+		return c.fail(remote.BadTransfer, "", "cannot upload %s: exit %d: %s", u.Path, h.s.exit(), oneLine(h.said()))
 	}
 	return nil
 }
