@@ -102,7 +102,7 @@ func cleanRows() []row {
 		fill: func(s site, st *Step) {
 			st.ID = s.host.Name + "/clean"
 			st.Skip = &Cond{Kind: CondUnstaged, Host: s.host.Name, Value: s.stage}
-			st.Act = []Action{s.root(command.Stages, "", "rm", "-rf", "--", s.stage)}
+			st.Act = []Action{s.root(command.Stages, "", "rm", "-rf", "--", s.stage, s.partial())}
 			st.Done = st.Skip
 			st.OnFail = s.stage + " is left on " + s.host.Name
 		},
@@ -116,33 +116,45 @@ func (s site) root(effect command.Effect, expect string, argv ...string) Action 
 // arrival is where an upload lands in the login user's home before root takes it over.
 func (s site) arrival(d release.Deb) string { return ".kibo-rollout-" + s.run + "-" + d.File }
 
-// fillStage uploads each package to the login user's home, lets root copy it into a directory that nobody else can
-// write to, and judges the copy there: what was checked is what gets unpacked and installed. Never over an old tree (K10).
+// partial is where this run stages before everything is judged: named after the run, so that it is nobody else's.
+func (s site) partial() string { return s.stage + ".part-" + s.run }
+
+// fillStage uploads each package to the login user's home, lets root copy it into a directory that nobody else can write
+// to, judges the copy there, and gives the directory its name last: what has the name is whole, and what was checked is what
+// gets unpacked and installed. Nothing is ever unpacked over an old tree (K10).
 func fillStage(s site, st *Step) {
 	st.Limit = s.limit("stage", 15*time.Minute)
 	st.ID = s.host.Name + "/stage"
 	st.Skip = &Cond{Kind: CondStaged, Host: s.host.Name, Value: s.stage}
+	above := path.Dir(s.stage)
 	st.Act = []Action{
-		s.root(command.Stages, "", "mkdir", "-p", "-m", "0755", path.Dir(path.Dir(s.stage)), path.Dir(s.stage)),
+		s.root(command.Stages, "", "mkdir", "-p", "-m", "0755", path.Dir(above), above),
+		s.root(command.Stages, "", "rm", "-rf", "--", s.partial()),
+		s.root(command.Stages, "new-dir", "mkdir", "-m", "0755", s.partial()),
 	}
-	if s.cleanOld {
-		st.Act = append(st.Act, s.root(command.Stages, "", "rm", "-rf", "--", s.stage))
-	}
-	st.Act = append(st.Act, s.root(command.Stages, "new-dir", "mkdir", "-m", "0755", s.stage))
 	for i := range s.debs {
 		d := s.debs[i]
 		st.Act = append(st.Act, Action{Verb: Upload, Host: s.host.Name, Deb: &d, Path: s.arrival(d)})
 	}
 	for _, d := range s.debs {
-		st.Act = append(st.Act, s.takeOver(d, s.debPath(d))...)
+		deb, next := path.Join(s.partial(), d.File), path.Join(s.partial(), "next-"+string(d.Part))
+		st.Act = append(st.Act, s.takeOver(d, deb)...)
 		st.Act = append(st.Act,
-			s.root(command.Stages, "", "dpkg-deb", "-x", s.debPath(d), s.next(d.Part)),
-			s.root(command.Reads, "version:"+d.Package+":"+s.version, s.next(d.Part)+d.Part.Binary(), "version", "--json"),
+			s.root(command.Stages, "", "dpkg-deb", "-x", deb, next),
+			s.root(command.Reads, "version:"+d.Package+":"+s.version, next+d.Part.Binary(), "version", "--json"),
 		)
 	}
-	st.Act = append(st.Act, s.root(command.Stages, "", "touch", path.Join(s.stage, "complete")))
+	st.Act = append(st.Act, s.root(command.Stages, "", "touch", path.Join(s.partial(), "complete")))
+	if s.cleanOld {
+		st.Act = append(st.Act, s.root(command.Stages, "", "rm", "-rf", "--", s.stage))
+	}
+	st.Act = append(st.Act, s.root(command.Stages, "new-dir", "mv", "-T", "--", s.partial(), s.stage))
 	st.Done = st.Skip
-	st.OnFail = "nothing but " + s.stage + " was touched on " + s.host.Name
+	st.Back = []Step{{
+		ID: s.host.Name + "/unstage", Title: "remove what was staged", Host: s.host.Name, Effect: command.Stages, Rule: "K11",
+		Limit: time.Minute, Act: []Action{s.root(command.Stages, "", "rm", "-rf", "--", s.partial())},
+	}}
+	st.OnFail = "nothing but " + s.partial() + " was written on " + s.host.Name
 }
 
 // takeOver copies an uploaded file to a root-owned place and verifies the copy.

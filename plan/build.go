@@ -66,7 +66,6 @@ func Staging(in Input) (Plan, error) {
 	p := in.head()
 	w := wave{}
 	p.Blocks = perHost(in.open(sites), "stage", "stage", &w, []row{stageRow()})
-	p.Clean = perHost(sites, "clean", "clean up", &w, cleanRows())
 	return p, nil
 }
 

@@ -126,7 +126,9 @@ func fillStop(s site, st *Step) {
 	st.Skip = anyOf(s.stopped(), *s.replaced())
 	st.Act = []Action{s.job(opStop, command.Disrupts)}
 	st.Done = all(s.stopped(), s.continuity())
-	st.Proof = s.host.Name
+	if s.host.Has(release.Node) {
+		st.Proof = s.host.Name
+	}
 	st.OnFail = s.part.Unit() + " may still be running; no file was replaced"
 }
 

@@ -78,7 +78,9 @@ func (w *walk) back(ctx context.Context, b plan.Block, st plan.Step, fail *failu
 		fail.left = "the way back failed too: " + f.why
 		return
 	}
-	fail.left = "no file was replaced; the installed version serves again on " + st.Host
+	if st.Effect == command.Reads { // a check that said no, after a stop
+		fail.left = "no file was replaced; the installed version serves again on " + st.Host
+	}
 }
 
 // step observes, then acts, then observes again.

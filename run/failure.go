@@ -34,7 +34,7 @@ func (f *failure) at(b plan.Block, st plan.Step) *failure {
 }
 
 func (f *failure) outcome() Outcome {
-	return Outcome{Class: f.class, Block: f.block, Step: f.step, Host: f.host, Why: f.why, Left: f.left}
+	return Outcome{Class: f.class, Block: f.block, Step: f.step, Host: f.host, Why: f.why, Left: f.left, Next: f.next}
 }
 
 // failIf makes a failure of an error of the journal: what cannot be recorded is not done.

@@ -92,25 +92,26 @@ func (w *walk) look(ctx context.Context, v *view, c plan.Cond) *failure {
 
 // ask reads the facts of one host, and the node list where asked, in one exec. A dropped connection is dialed again once.
 func (w *walk) ask(ctx context.Context, host string, nodes bool) (checks.Facts, checks.Fact[[]checks.NodeRow], error) {
-	want := w.Wants[host]
-	batch := checks.FactsBatch(want)
+	var more []command.Command
 	if nodes {
-		batch.Commands = append(slices.Clone(batch.Commands), w.Nodes)
+		more = append(more, w.Nodes)
 	}
-	none := checks.Unknown[[]checks.NodeRow](checks.ErrNotGathered)
-	res, err := w.batch(ctx, host, batch)
-	if err != nil {
-		return checks.Facts{}, none, err
+	facts, res, err := checks.GatherWith(ctx, asker{w, host}, w.Wants[host], more...)
+	if err != nil || !nodes {
+		return facts, checks.Unknown[[]checks.NodeRow](checks.ErrNotGathered), err
 	}
-	if len(res) != len(batch.Commands) {
-		return checks.Facts{}, none, fmt.Errorf("host %s: %d answers to %d questions", host, len(res), len(batch.Commands))
-	}
-	if nodes {
-		last := res[len(res)-1]
-		res = res[:len(res)-1]
-		none = NodeRows(last)
-	}
-	return checks.ParseFacts(want, res), none, nil
+	return facts, NodeRows(res[0]), nil
+}
+
+// asker runs commands that only read on one host.
+type asker struct {
+	w    *walk
+	host string
+}
+
+// RunBatch asks again once over a new connection if the first was lost: asking twice does no harm.
+func (a asker) RunBatch(ctx context.Context, b command.Batch) ([]command.Result, error) {
+	return a.w.batch(ctx, a.host, b)
 }
 
 // NodeRows reads the outcome of the node list command.

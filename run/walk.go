@@ -60,6 +60,7 @@ type Outcome struct {
 	Host    string
 	Why     string
 	Left    string // what was left as it is
+	Next    string // what to type, where the failure itself says so
 	Changed bool   // something was changed by this walk
 	Proofs  map[string][]VMMProof
 }

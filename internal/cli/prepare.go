@@ -1,0 +1,264 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/kibotos/kibo-rollout/checks"
+	"github.com/kibotos/kibo-rollout/internal/release"
+	"github.com/kibotos/kibo-rollout/inventory"
+	"github.com/kibotos/kibo-rollout/plan"
+	"github.com/kibotos/kibo-rollout/remote/command"
+	"github.com/kibotos/kibo-rollout/run"
+)
+
+// prepared is a plan with everything that was asked to make it.
+type prepared struct {
+	plan    plan.Plan
+	input   plan.Input
+	answer  answer
+	reports []report
+	left    []plan.Block // blocks whose goal does not hold yet
+	// unfinished is the run that ctrl remembers as not ended; nil: none.
+	unfinished *run.Record
+}
+
+// report is one preview's outcome.
+type report struct {
+	preview plan.Preview
+	report  checks.Report
+}
+
+// targets reads the target's packages, and the agent's.
+func (w World) targets(t *targetFlags) (release.Target, []release.Deb, error) {
+	if len(t.debs) == 0 {
+		return release.Target{}, nil, fail(exitUsage, "kibo-rollout plan -i INVENTORY --debs DIR --to VERSION", "say where the target's packages are: --debs DIR")
+	}
+	found, err := release.ReadDebs(t.debs...)
+	if err != nil {
+		return release.Target{}, nil, fail(exitUsage, "", "cannot read the target's packages: %w", err)
+	}
+	target, err := release.NewTarget(t.to, found)
+	if err != nil {
+		return release.Target{}, nil, fail(exitUsage, "", "cannot use the target's packages: %w", err)
+	}
+	agents, err := w.agentDebs(t.agentDebs, append(slices.Clone(t.debs), besideProgram()...))
+	return target, agents, err
+}
+
+// prepare asks the fleet everything, stages the target, runs the previews, and builds the plan.
+func (s *session) prepare(ctx context.Context, t *targetFlags, observe func(run.Event)) (*prepared, error) {
+	target, agents, err := s.w.targets(t)
+	if err != nil {
+		return nil, err
+	}
+	s.debs = append(slices.Clone(target.Debs), agents...)
+	stage := func(h inventory.Host) string { return plan.StageDir(h, target) }
+	ans := s.look(ctx, s.hosts, stage)
+	if err := ans.unreachable(); err != nil {
+		return nil, err
+	}
+	p := &prepared{answer: ans}
+	if p.unfinished, err = s.unfinished(ctx, ans); err != nil {
+		return nil, err
+	}
+	id, err := newID(s.w)
+	if err != nil {
+		return nil, err
+	}
+	p.input = plan.Input{
+		ID: id, By: s.w.User, Target: target, AgentDebs: agents, Serial: t.serial, CleanOld: t.cleanOld, Nodes: ans.nodes,
+	}
+	for _, h := range ans.hosts {
+		p.input.Hosts = append(p.input.Hosts, plan.HostInput{Host: h.host, Facts: h.facts})
+	}
+	if err := p.mode(target); err != nil {
+		return nil, err
+	}
+	if err := p.remaining(); err != nil {
+		return nil, err
+	}
+	if len(p.left) > 0 {
+		if err := s.question(ctx, p, observe); err != nil {
+			return nil, err
+		}
+	}
+	return p, p.finish(s)
+}
+
+// mode says how the fleet has to be walked, by K1 to K5.
+func (p *prepared) mode(target release.Target) error {
+	var from []release.Build
+	for _, h := range p.answer.hosts {
+		for _, pf := range h.facts.Parts {
+			if v, err := pf.Version.Get(); err == nil && !pf.Part.Gateway() {
+				from = append(from, release.Build{Version: v})
+			}
+		}
+	}
+	mode, why, err := release.ModeFor(from, release.Build{Version: target.Version})
+	if err != nil {
+		return fail(exitBlocked, "", "cannot upgrade to %s: %w", target.Version, err)
+	}
+	p.input.Mode, p.input.Why = plan.Mode(mode), why
+	if p.input.Mode != plan.Rolling {
+		return fail(exitBlocked, "", "cannot walk to %s: %s; this version of kibo-rollout walks rolling upgrades on one release line only; nothing was changed",
+			target.Version, why)
+	}
+	return nil
+}
+
+// remaining finds out what is left to do, from the facts alone.
+func (p *prepared) remaining() error {
+	first, err := plan.Build(p.input)
+	if err != nil {
+		return fail(exitUsage, "", "%w; nothing was changed", err)
+	}
+	seen := p.answer.seen()
+	p.left = first.Remaining(seen)
+	p.input.Done = first.Done(seen)
+	return nil
+}
+
+func (a answer) seen() plan.Seen {
+	seen := plan.Seen{Facts: map[string]checks.Facts{}, Nodes: a.nodes}
+	for _, h := range a.hosts {
+		seen.Facts[h.host.Name] = h.facts
+	}
+	return seen
+}
+
+// question stages the target where something is left to do and asks the target programs.
+func (s *session) question(ctx context.Context, p *prepared, observe func(run.Event)) error {
+	if early := blocking(p.evaluate()); len(early) > 0 {
+		p.input.Findings = early
+		return nil // finish shows them; nothing is staged on hosts that cannot be upgraded
+	}
+	staging, err := plan.Staging(p.input)
+	if err != nil {
+		return fail(exitUsage, "", "%w", err)
+	}
+	out, err := run.Walk(ctx, s.config(staging, observe, nil, run.Past{}))
+	if err != nil {
+		return err
+	}
+	if out.Class != run.Done {
+		return s.stopped(out, "")
+	}
+	if p.reports, err = s.previews(ctx, p.input); err != nil {
+		return err
+	}
+	for _, r := range p.reports {
+		if r.preview.Part == release.Ctrl && r.report.MigrationDue {
+			p.input.Migrate = true
+		}
+	}
+	stage := func(h inventory.Host) string { return plan.StageDir(h, p.input.Target) }
+	p.answer = s.look(ctx, s.hosts, stage)
+	for i, h := range p.answer.hosts {
+		p.input.Hosts[i].Facts = h.facts
+	}
+	return p.answer.unreachable()
+}
+
+// previews asks the target programs of all hosts, each host in one exec.
+func (s *session) previews(ctx context.Context, in plan.Input) ([]report, error) {
+	asks, err := plan.Previews(in)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]report, len(asks))
+	errs := make([]error, len(asks))
+	var wg sync.WaitGroup
+	for i, a := range asks {
+		wg.Go(func() {
+			res, err := s.batch(ctx, a.Host, command.Batch{Commands: []command.Command{a.Command}})
+			if errs[i] = err; err == nil {
+				out[i] = report{a, checks.ParseReport(a.Part, true, res[0])}
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// finish judges everything and builds the plan.
+func (p *prepared) finish(s *session) error {
+	p.input.Findings = p.evaluate()
+	for _, r := range p.reports {
+		for _, f := range r.report.Findings {
+			f.Host, f.Part = r.preview.Host, string(r.preview.Part)
+			p.input.Findings = append(p.input.Findings, f)
+		}
+	}
+	var err error
+	p.plan, err = plan.Build(p.input)
+	if err != nil {
+		return fail(exitUsage, "", "%w", err)
+	}
+	return nil
+}
+
+// evaluate judges what is known by now. A left-over staging directory that is going to be removed is no finding.
+func (p *prepared) evaluate() []checks.Finding {
+	in := checks.Input{Target: p.input.Target, Nodes: p.answer.nodes}
+	if p.unfinished != nil {
+		in.Run = p.unfinished.Plan.ID
+	}
+	for _, h := range p.answer.hosts {
+		hi := checks.HostInput{
+			Name: h.host.Name, Parts: h.host.Parts, NodeName: h.host.Kibo.NodeName, Gate: h.host.Kibo.Gate, Facts: h.facts, Err: h.err,
+			StageDir: plan.StageDir(h.host, p.input.Target),
+		}
+		in.Hosts = append(in.Hosts, hi)
+	}
+	found := checks.Evaluate(in)
+	if p.input.CleanOld {
+		found = slices.DeleteFunc(found, func(f checks.Finding) bool { return f.Check == "staging" })
+	}
+	return found
+}
+
+func blocking(findings []checks.Finding) []checks.Finding {
+	var out []checks.Finding
+	for _, f := range findings {
+		if f.Level.Blocks() {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// newID names a plan: when it was made, and enough chance that two made in one second differ.
+func newID(w World) (string, error) {
+	b := make([]byte, 3)
+	if _, err := rand.Read(b); err != nil {
+		return "", fmt.Errorf("cannot name the plan: %w", err)
+	}
+	return "r-" + w.Now().UTC().Format("20060102-150405") + "-" + hex.EncodeToString(b), nil
+}
+
+// source opens a package for upload: found by its checksum among the files that were named, whatever a plan calls it.
+func (s *session) source(d release.Deb) (io.ReaderAt, io.Closer, error) {
+	for _, have := range s.debs {
+		if have.SHA256 != d.SHA256 {
+			continue
+		}
+		f, err := os.Open(have.Path)
+		if err != nil {
+			return nil, nil, fmt.Errorf("cannot read package %s: %w", d.File, err)
+		}
+		return f, f, nil
+	}
+	return nil, nil, fmt.Errorf("package %s (sha256 %s) has to be uploaded, and is not among --debs", d.File, d.SHA256)
+}

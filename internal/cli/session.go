@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/kibotos/kibo-rollout/checks"
+	"github.com/kibotos/kibo-rollout/internal/release"
+	"github.com/kibotos/kibo-rollout/inventory"
+	"github.com/kibotos/kibo-rollout/remote"
+	"github.com/kibotos/kibo-rollout/remote/command"
+	"github.com/kibotos/kibo-rollout/run"
+)
+
+// session is one call's inventory, its selection, and the connections to it.
+type session struct {
+	w     World
+	f     *fleetFlags
+	all   []inventory.Host // the whole inventory
+	hosts []inventory.Host // selected
+	pool  *remote.Pool
+	debs  []release.Deb // package files at hand on this machine
+}
+
+func noStage(inventory.Host) string { return "" }
+
+// open reads the inventory and makes ready to dial; nothing is connected to yet.
+func (w World) open(f *fleetFlags) (*session, error) {
+	inv, err := w.load(f)
+	if err != nil {
+		return nil, err
+	}
+	hosts, err := inv.Select(f.limit)
+	if err != nil {
+		return nil, fail(exitUsage, "", "%w", err)
+	}
+	s := &session{w: w, f: f, all: inv.Hosts(), hosts: hosts}
+	s.pool, err = w.pool(f, s.all)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *session) close() { _ = s.pool.Close() } // the process ends; the other side notices by itself
+
+// state is what one host answered.
+type state struct {
+	host  inventory.Host
+	facts checks.Facts
+	err   error
+}
+
+// answer is what the fleet answered.
+type answer struct {
+	hosts []state
+	nodes checks.Fact[[]checks.NodeRow]
+}
+
+func (s *session) ctrl() (inventory.Host, bool) {
+	i := slices.IndexFunc(s.all, func(h inventory.Host) bool { return h.Has(release.Ctrl) })
+	if i < 0 {
+		return inventory.Host{}, false
+	}
+	return s.all[i], true
+}
+
+// cli says on which host and how the kibo command is called for the fleet.
+func (s *session) cli() (string, []string) {
+	ctrl, ok := s.ctrl()
+	if !ok {
+		return "", nil
+	}
+	argv := ctrl.Kibo.CLI
+	if len(argv) == 0 {
+		argv = []string{"kibo"}
+	}
+	if on := ctrl.Kibo.CLIOn; on != "" && on != "ctrl" {
+		return on, argv
+	}
+	return ctrl.Name, argv
+}
+
+func (s *session) want(h inventory.Host, stage string) checks.Want {
+	return checks.Want{
+		Host: h.Name, Parts: h.Parts, VMMUnits: h.Kibo.VMMUnits, StageDir: stage, StateDir: h.Kibo.StateDir,
+		Commands: h.Kibo.Commands, Now: s.w.Now,
+	}
+}
+
+// look asks every host for its facts in one exec, and the CLI host for the node list in the same one.
+func (s *session) look(ctx context.Context, hosts []inventory.Host, stage func(inventory.Host) string) answer {
+	cliHost, argv := s.cli()
+	out := answer{hosts: make([]state, len(hosts)), nodes: checks.Unknown[[]checks.NodeRow](checks.ErrNotGathered)}
+	var wg sync.WaitGroup
+	for i, h := range hosts {
+		wg.Go(func() {
+			var more []command.Command
+			if h.Name == cliHost {
+				more = append(more, checks.NodesCommand(argv))
+			}
+			facts, res, err := checks.GatherWith(ctx, runner{s, h.Name}, s.want(h, stage(h)), more...)
+			out.hosts[i] = state{host: h, facts: facts, err: err}
+			if err == nil && len(more) > 0 {
+				out.nodes = run.NodeRows(res[0])
+			}
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+func (s *session) batch(ctx context.Context, host string, b command.Batch) ([]command.Result, error) {
+	return runner{s, host}.RunBatch(ctx, b)
+}
+
+// runner runs commands on one host of the session.
+type runner struct {
+	s    *session
+	host string
+}
+
+// RunBatch dials the host if need be.
+func (r runner) RunBatch(ctx context.Context, b command.Batch) ([]command.Result, error) {
+	conn, err := r.s.pool.Conn(ctx, r.host)
+	if err != nil {
+		return nil, err
+	}
+	return conn.RunBatch(ctx, b)
+}
+
+// unreachable makes one error of all hosts that did not answer.
+func (a answer) unreachable() error {
+	var first error
+	n := 0
+	for _, h := range a.hosts {
+		if h.err != nil {
+			if n++; first == nil {
+				first = h.err
+			}
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	more := ""
+	if n > 1 {
+		more = fmt.Sprintf(" (and %d more hosts)", n-1)
+	}
+	return &exit{code: codeOf(first), err: fmt.Errorf("%w%s; nothing was changed", first, more), next: nextOf(first)}
+}
