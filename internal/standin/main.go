@@ -105,39 +105,56 @@ func runCtrl(env Env, r Release, args []string) (int, error) {
 	return 0, usage(env, "error: no command "+args[0]+" here")
 }
 
-func runNode(env Env, r Release, args []string) (int, error) {
-	if len(args) == 0 {
-		return 0, usage(env, "usage: kibotos-node version|check-upgrade|check-maintenance|serve|standin-seed|end-dataplane")
-	}
+// nodeOptions are the flags of kibotos-node's commands.
+type nodeOptions struct {
+	config, runtimeDir, operation, instance string
+	preview                                 bool
+	instances                               int
+}
+
+func parseNode(env Env, args []string) (nodeOptions, error) {
+	var o nodeOptions
 	flags := newFlags(env, "kibotos-node "+args[0])
-	configPath := flags.String("config", release.Node.Config(), "configuration file")
-	var preview bool
-	var runtimeDir, operation string
-	var instances int
+	flags.StringVar(&o.config, "config", release.Node.Config(), "configuration file")
 	switch args[0] {
 	case "check-upgrade":
-		flags.BoolVar(&preview, "preview", false, "take no lock, look at no process")
-		flags.StringVar(&runtimeDir, "runtime-dir", "", "the VM runtime of the target")
+		flags.BoolVar(&o.preview, "preview", false, "take no lock, look at no process")
+		flags.StringVar(&o.runtimeDir, "runtime-dir", "", "the VM runtime of the target")
 	case "check-maintenance":
-		flags.StringVar(&operation, "operation", "", "upgrade or remove")
+		flags.StringVar(&o.operation, "operation", "", "upgrade or remove")
 	case "standin-seed":
-		flags.IntVar(&instances, "instances", 3, "how many Instances there shall be")
+		flags.IntVar(&o.instances, "instances", 3, "how many Instances there shall be")
+	case "standin-stop":
+		flags.StringVar(&o.instance, "instance", "", "the Instance whose Workspace is stopped")
 	}
 	if err := flags.Parse(args[1:]); err != nil || flags.NArg() > 0 {
-		return 0, errUsage
+		return o, errUsage
+	}
+	return o, nil
+}
+
+func runNode(env Env, r Release, args []string) (int, error) {
+	if len(args) == 0 {
+		return 0, usage(env, "usage: kibotos-node version|check-upgrade|check-maintenance|serve|end-dataplane|standin-seed|standin-stop")
+	}
+	o, err := parseNode(env, args)
+	if err != nil {
+		return 0, err
 	}
 	switch args[0] {
 	case "check-upgrade":
-		return NodeCheckUpgrade(env, r, *configPath, runtimeDir, preview), nil
+		return NodeCheckUpgrade(env, r, o.config, o.runtimeDir, o.preview), nil
 	case "check-maintenance":
-		if operation != operationUpgrade && operation != operationRemove {
+		if o.operation != operationUpgrade && o.operation != operationRemove {
 			return 0, usage(env, "error: --operation must be upgrade or remove")
 		}
-		return NodeCheckMaintenance(env, r, *configPath, operation), nil
+		return NodeCheckMaintenance(env, r, o.config, o.operation), nil
 	case "standin-seed":
-		return 0, SeedNode(env, r, *configPath, instances)
+		return 0, SeedNode(env, r, o.config, o.instances)
+	case "standin-stop":
+		return 0, StopInstance(env, r, o.config, o.instance)
 	case "end-dataplane":
-		c, err := ReadNodeConfig(env, *configPath, r)
+		c, err := ReadNodeConfig(env, o.config, r)
 		if err != nil {
 			return 0, err
 		}

@@ -1,8 +1,6 @@
 package standin
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // SeedNode gives a node so many Instances: a VMM in its own unit and a binding record for each. Instances that
 // are there already count, so seeding twice changes nothing. It is for labs and demos: the real node
@@ -31,6 +29,26 @@ func SeedNode(env Env, r Release, configPath string, instances int) error {
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// StopInstance ends one Instance as ctrl does when an operator stops its Workspace: its VMM by the name in the
+// record, then the record. Nothing else here ever ends a VMM (K41, K43).
+func StopInstance(env Env, r Release, configPath, instance string) error {
+	c, err := ReadNodeConfig(env, configPath, r)
+	if err != nil {
+		return err
+	}
+	b, err := readBinding(env, BindingPath(c.StateDir, instance), r)
+	if err != nil {
+		return err
+	}
+	if err := env.StopUnit(b.Unit); err != nil {
+		return fmt.Errorf("cannot stop Instance %s: %w", instance, err)
+	}
+	if err := env.Remove(BindingPath(c.StateDir, instance)); err != nil {
+		return fmt.Errorf("cannot remove record of Instance %s: %w", instance, err)
 	}
 	return nil
 }

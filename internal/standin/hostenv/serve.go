@@ -116,7 +116,8 @@ func serveHTTP(ctx context.Context, e standin.Env, addr string, handler http.Han
 	if err != nil {
 		return fmt.Errorf("cannot listen: %w", err)
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	var open connections
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ConnState: open.note}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	if err := ready(); err != nil {
@@ -130,7 +131,7 @@ func serveHTTP(ctx context.Context, e standin.Env, addr string, handler http.Han
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 	defer cancel()
 	if err := server.Shutdown(grace); err != nil {
-		_, _ = fmt.Fprintln(e.Stderr(), "warn: connections were still open at the end and are closed")
+		_, _ = fmt.Fprintf(e.Stderr(), "warn: %d connection(s) on %s were still open at the deadline and are closed\n", open.count(), addr)
 		return server.Close()
 	}
 	return nil
