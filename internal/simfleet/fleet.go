@@ -36,6 +36,7 @@ type Machine struct {
 
 	Spec   HostSpec
 	server *server
+	index  int
 }
 
 // New makes a fleet: every machine is installed and its services run, but no port is open before Start.
@@ -102,7 +103,7 @@ func (f *Fleet) machine(i int, h HostSpec) (*Machine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make login key: %w", err)
 	}
-	return &Machine{Machine: m, Spec: h, server: newServer(m, signer, login)}, nil
+	return &Machine{Machine: m, Spec: h, server: newServer(m, signer, login), index: i}, nil
 }
 
 // install puts Kibotos on every machine, ctrl first, and starts it.
@@ -135,20 +136,15 @@ func (f *Fleet) install() error {
 }
 
 // address is a machine's own address inside the fleet.
-func (f *Fleet) address(m *Machine) string {
-	for i, other := range f.machines {
-		if other == m {
-			return fmt.Sprintf("10.%d.%d.%d", 77+i/65536, i/256%256, i%256)
-		}
-	}
-	return "10.77.255.255"
+func address(m *Machine) string {
+	return fmt.Sprintf("10.%d.%d.%d", 77+m.index/65536, m.index/256%256, m.index%256)
 }
 
 func (f *Fleet) ctrlAddress() string {
 	for _, m := range f.machines {
 		for _, p := range m.Spec.Parts {
 			if p == release.Ctrl {
-				return net.JoinHostPort(f.address(m), ctrlPort)
+				return net.JoinHostPort(address(m), ctrlPort)
 			}
 		}
 	}

@@ -20,7 +20,7 @@ func (f *Fleet) installPart(m *Machine, p release.Part) error {
 	if err := m.InstallDeb(ctx, deb); err != nil {
 		return err
 	}
-	ctrl, own := f.ctrlAddress(), f.address(m)
+	ctrl, own := f.ctrlAddress(), address(m)
 	config := map[release.Part]string{
 		release.Ctrl: fmt.Sprintf("listen = %q\nstate_dir = \"/var/lib/kibotos/ctrl\"\n", ctrl),
 		release.E2B:  "KIBOTOS_CTRL=" + ctrl + "\nKIBOTOS_LISTEN=" + net.JoinHostPort(own, "7420") + "\n",

@@ -120,7 +120,7 @@ func (s *sftpFiles) PosixRename(r *sftp.Request) error {
 func (s *sftpFiles) setstat(r *sftp.Request) error {
 	flags, attrs := r.AttrFlags(), r.Attributes()
 	if flags.Size {
-		if err := s.fs.Truncate(s.cred, r.Filepath, int64(attrs.Size)); err != nil { //nolint:gosec // checked by the disk
+		if err := s.fs.Truncate(s.cred, r.Filepath, int64(attrs.Size)); err != nil { // checked by the disk
 			return err
 		}
 	}

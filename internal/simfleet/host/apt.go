@@ -146,8 +146,8 @@ func (m *Machine) aptGate(p *shell.Proc, todo []upgrade) int {
 	for _, u := range todo {
 		debs = append(debs, u.deb)
 	}
-	req, any := gated(debs...)
-	if !any || m.aptHook() == "" {
+	req, found := gated(debs...)
+	if !found || m.aptHook() == "" {
 		return 0
 	}
 	if v := m.gateVerdict(req); !v.Open && !m.jobOpened(req) {

@@ -44,7 +44,7 @@ type debCache struct{ m sync.Map }
 func (c *debCache) read(data []byte) (*debFile, error) {
 	sum := fmt.Sprintf("%x", sha256.Sum256(data))
 	if d, ok := c.m.Load(sum); ok {
-		return d.(*debFile), nil //nolint:forcetypeassert // only *debFile is stored
+		return d.(*debFile), nil // only *debFile is stored
 	}
 	d, err := readDeb(data)
 	if err != nil {
@@ -151,7 +151,7 @@ func (d *debFile) addControl(h *tar.Header, data []byte) error {
 }
 
 func (d *debFile) addFile(h *tar.Header, data []byte) error {
-	e := debEntry{name: path.Clean("/" + h.Name), mode: fs.FileMode(h.Mode & 0o777), data: data, target: h.Linkname} //nolint:gosec // masked
+	e := debEntry{name: path.Clean("/" + h.Name), mode: fs.FileMode(h.Mode & 0o777), data: data, target: h.Linkname}
 	switch h.Typeflag {
 	case tar.TypeDir:
 		e.mode |= fs.ModeDir

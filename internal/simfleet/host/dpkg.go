@@ -3,7 +3,7 @@ package host
 import (
 	"bytes"
 	"context"
-	"crypto/md5" //nolint:gosec // dpkg's own checksums are MD5
+	"crypto/md5" // dpkg's own checksums are MD5
 	"fmt"
 	"io"
 	"maps"
@@ -72,7 +72,7 @@ func (m *Machine) dpkgInstall(ctx context.Context, p *shell.Proc, files []string
 		if err != nil {
 			return p.Fail(1, "error processing archive %s (--install):\n %v", name, err)
 		}
-		if req, any := gated(d); any && m.dpkgHook() != "" {
+		if req, found := gated(d); found && m.dpkgHook() != "" {
 			if v := m.gateVerdict(req); !v.Open && !m.jobOpened(req) {
 				_, _ = fmt.Fprintf(p.Stderr, "kibo-agent: %s\n", v.Reason)
 				return p.Fail(2, "error: error executing hook '%s', exit code 4", m.dpkgHook())
@@ -193,7 +193,7 @@ func (m *Machine) record(d *debFile) error {
 		var b bytes.Buffer
 		for _, e := range d.files {
 			if e.mode.IsRegular() && !slices.Contains(d.conf, e.name) {
-				_, _ = fmt.Fprintf(&b, "%x  %s\n", md5.Sum(e.data), strings.TrimPrefix(e.name, "/")) //nolint:gosec // dpkg's own
+				_, _ = fmt.Fprintf(&b, "%x  %s\n", md5.Sum(e.data), strings.TrimPrefix(e.name, "/")) // dpkg's own
 			}
 		}
 		sums = b.Bytes()

@@ -19,7 +19,7 @@ import (
 // env is the surroundings of one stand-in program on a machine.
 type env struct {
 	m   *Machine
-	ctx context.Context //nolint:containedctx // of the program's run; standin.Env has no contexts
+	ctx context.Context // of the program's run; standin.Env has no contexts
 	p   *shell.Proc
 }
 

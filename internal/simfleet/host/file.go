@@ -2,7 +2,7 @@ package host
 
 import (
 	"context"
-	"crypto/md5" //nolint:gosec // dpkg's own checksums are MD5
+	"crypto/md5" // dpkg's own checksums are MD5
 	"crypto/sha256"
 	"errors"
 	"fmt"

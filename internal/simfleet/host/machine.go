@@ -6,7 +6,9 @@ package host
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -112,6 +114,10 @@ func (m *Machine) Unknown() []string {
 }
 
 func (m *Machine) noteUnknown(what string) {
+	// A Kibotos program that is not there is a package that is not installed, which a machine knows well.
+	if name := path.Base(strings.TrimPrefix(what, "sudo ")); name == "kibo" || name == "kibo-agent" || strings.HasPrefix(name, "kibotos-") {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.unknown = append(m.unknown, what)

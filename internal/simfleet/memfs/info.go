@@ -60,10 +60,10 @@ func (i Info) Type() fs.FileMode { return i.mode.Type() }
 func (i Info) Info() (fs.FileInfo, error) { return i, nil }
 
 // Uid is the owner; pkg/sftp looks for this name.
-func (i Info) Uid() uint32 { return uint32(i.uid) } //nolint:gosec,revive // small numbers; the name is pkg/sftp's
+func (i Info) Uid() uint32 { return uint32(i.uid) } // small numbers; the name is pkg/sftp's
 
 // Gid is the group; pkg/sftp looks for this name.
-func (i Info) Gid() uint32 { return uint32(i.gid) } //nolint:gosec,revive // small numbers; the name is pkg/sftp's
+func (i Info) Gid() uint32 { return uint32(i.gid) } // small numbers; the name is pkg/sftp's
 
 // Target is where a symbolic link leads, "" for anything else.
 func (i Info) Target() string { return i.link }

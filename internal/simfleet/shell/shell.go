@@ -121,7 +121,8 @@ func code(err error) (int, error) {
 	if err == nil {
 		return 0, nil
 	}
-	if s, ok := interp.IsExitStatus(err); ok {
+	var s interp.ExitStatus
+	if errors.As(err, &s) {
 		return int(s), nil
 	}
 	return exitUsage, err
@@ -227,7 +228,7 @@ func status(code int) error {
 	if code == 0 {
 		return nil
 	}
-	return interp.NewExitStatus(uint8(code & 0xff)) //nolint:gosec // masked
+	return interp.ExitStatus(code & 0xff)
 }
 
 func (g *glue) open(ctx context.Context, name string, flag int, perm os.FileMode) (io.ReadWriteCloser, error) {
@@ -272,7 +273,7 @@ func (g *glue) readDir(ctx context.Context, name string) ([]fs.DirEntry, error) 
 
 func (g *glue) access(ctx context.Context, name string, mode interp.AccessMode) error {
 	at := (&Proc{Dir: interp.HandlerCtx(ctx).Dir}).Path(name)
-	return g.h.FS().Access(g.p.Cred, at, fs.FileMode(mode&0x7)) //nolint:gosec // the same bits: 4 read, 2 write, 1 execute
+	return g.h.FS().Access(g.p.Cred, at, fs.FileMode(mode&0x7)) // the same bits: 4 read, 2 write, 1 execute
 }
 
 // Compile-time check that a memory file can be a redirection.
