@@ -34,15 +34,15 @@ func TestCasesLikeAnsible(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(comparable(t, want), comparable(t, got)); d != "" {
+			if d := cmp.Diff(decoded(t, want), decoded(t, got)); d != "" {
 				t.Errorf("not as ansible-inventory has it (-ansible +ours):\n%s", d)
 			}
 		})
 	}
 }
 
-// comparable decodes a listing; groups that say nothing are left out, since versions of Ansible differ in that.
-func comparable(t *testing.T, data []byte) map[string]any {
+// decoded is a listing as values a listing; groups that say nothing are left out, since versions of Ansible differ in that.
+func decoded(t *testing.T, data []byte) map[string]any {
 	t.Helper()
 	var out map[string]any
 	if err := json.Unmarshal(data, &out); err != nil {

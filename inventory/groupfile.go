@@ -59,7 +59,7 @@ func (f *groupFile) group(p pair, parent *group) {
 	gr := f.g.group(name, f.at(p.key))
 	f.partGroup(name, f.at(p.key))
 	if parent != nil {
-		if reaches(gr, parent) {
+		if name == "all" || reaches(gr, parent) {
 			f.add(f.at(p.key), fmt.Sprintf("group %s would be below itself: %s is already under it", name, parent.name), "")
 			return
 		}
@@ -82,7 +82,7 @@ func (f *groupFile) section(gr *group, p pair) {
 		return
 	}
 	v := deref(p.value)
-	entries := []pair{}
+	var entries []pair
 	switch {
 	case v.Kind == yaml.MappingNode:
 		entries = f.pairs(f.file, v)

@@ -21,7 +21,7 @@ var (
 
 // kiboVariables are our own.
 func kiboVariables() []Variable {
-	return append(placeVariables(), walkVariables()...)
+	return slices.Concat(placeVariables(), configVariables(), walkVariables())
 }
 
 // placeVariables say what a host is and where things lie.
@@ -65,6 +65,12 @@ func placeVariables() []Variable {
 					b.host.Kibo.StateDir = s
 				}
 			}},
+	}
+}
+
+// configVariables say which files and units are meant.
+func configVariables() []Variable {
+	return []Variable{
 		{Name: "kibo_config", Kind: Mapping, Standing: Honoured, Default: "`/etc/kibotos/PART/config.toml`, for gateways `config.env`",
 			Doc: "Part to the path of its configuration on the host.", Example: "{node: /etc/kibotos/node/site.toml}",
 			schema: func() map[string]any { return partSchema(kindSchema(Path, nil)) },

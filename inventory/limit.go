@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -27,6 +28,24 @@ func (inv *Inventory) Select(limit string) ([]Host, error) {
 	if len(patterns) == 0 {
 		return nil, fmt.Errorf(`cannot select hosts: the limit %q is empty, and an empty limit is not "all"`, limit)
 	}
+	in, problems := inv.combine(patterns)
+	if err := problems.err(); err != nil {
+		return nil, fmt.Errorf("cannot select hosts: %w", err)
+	}
+	var out []Host
+	for _, h := range inv.hosts {
+		if in[h.Name] {
+			out = append(out, h)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("cannot select hosts: the limit %q leaves no host", limit)
+	}
+	return out, nil
+}
+
+// combine adds up the elements: first those without a sign, then & and then !, as Ansible does.
+func (inv *Inventory) combine(patterns []string) (in map[string]bool, problems Problems) {
 	var wanted, also, without []string
 	for _, p := range patterns {
 		switch p[0] {
@@ -41,47 +60,26 @@ func (inv *Inventory) Select(limit string) ([]Host, error) {
 	if len(wanted) == 0 {
 		wanted = []string{"all"}
 	}
-	in := map[string]bool{}
-	var problems Problems
+	in = map[string]bool{}
 	each := func(list []string, f func(map[string]bool)) {
 		for _, p := range list {
-			names, err := inv.match(p)
-			if err != nil {
-				problems = append(problems, *err)
+			names, problem := inv.match(p)
+			if problem != nil {
+				problems = append(problems, *problem)
 				continue
 			}
 			f(names)
 		}
 	}
-	each(wanted, func(m map[string]bool) {
-		for n := range m {
-			in[n] = true
-		}
-	})
 	keep := func(want bool) func(map[string]bool) {
 		return func(m map[string]bool) {
-			for n := range in {
-				if m[n] != want {
-					delete(in, n)
-				}
-			}
+			maps.DeleteFunc(in, func(n string, _ bool) bool { return m[n] != want })
 		}
 	}
+	each(wanted, func(m map[string]bool) { maps.Copy(in, m) })
 	each(also, keep(true))
 	each(without, keep(false))
-	if err := problems.err(); err != nil {
-		return nil, fmt.Errorf("cannot select hosts: %w", err)
-	}
-	var out []Host
-	for _, h := range inv.hosts {
-		if in[h.Name] {
-			out = append(out, h)
-		}
-	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("cannot select hosts: the limit %q leaves no host", limit)
-	}
-	return out, nil
+	return in, problems
 }
 
 // splitLimit splits a limit into elements and reads @files.

@@ -170,7 +170,7 @@ func (l *listing) children(gr *group, v *yaml.Node) {
 			continue
 		}
 		child := l.g.group(n.Value, l.at(n))
-		if reaches(child, gr) {
+		if child.name == "all" || reaches(child, gr) {
 			l.add(l.at(n), fmt.Sprintf("group %s would be below itself: %s is already under it", n.Value, gr.name), "")
 			continue
 		}

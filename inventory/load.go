@@ -169,6 +169,9 @@ func (l *loader) hostList(list string) {
 			continue
 		}
 		names, port, err := expandHostKey(key)
+		if err == nil && len(names) != 1 {
+			err = errors.New("ranges mean nothing in a list of hosts, and Ansible takes them for a name")
+		}
 		if err != nil {
 			l.add(place{file: list}, err.Error(), "")
 			continue

@@ -11,7 +11,7 @@ import (
 // varsFile is one file below group_vars or host_vars.
 type varsFile struct {
 	source int // index of the inventory source it lies beside
-	vars []setting
+	vars   []setting
 }
 
 // varsBeside reads group_vars and host_vars beside every source, in source order.
