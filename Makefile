@@ -71,6 +71,6 @@ dist:
 	done; done
 	for arch in amd64 arm64; do \
 		GOOS=linux GOARCH=$$arch $(BUILD) -o dist/kibo-agent-linux-$$arch ./cmd/kibo-agent || exit 1; \
-		$(GO) run ./agent/pack/cmd/agent-deb -out dist -version '$(VERSION)' -arch $$arch || exit 1; \
+		$(GO) run ./agent/pack/cmd/agent-deb -out dist -version '$(VERSION)' -arch $$arch -binary dist/kibo-agent-linux-$$arch || exit 1; \
 	done
 	cd dist && sha256sum kibo-* >SHA256SUMS

@@ -150,7 +150,7 @@ func mixedStatus() Status {
 	u, _ := stale.Unit.Get()
 	u.Stale, u.ExecOverride = true, true
 	stale.Unit = checks.Known(u)
-	return NewStatus([]Machine{
+	st := NewStatus([]Machine{
 		{Name: "ctrl1", Address: "10.0.0.1", Parts: []release.Part{release.Ctrl}, Facts: checks.Facts{
 			Clock: checks.Known(noon()), Parts: []checks.PartFacts{ctrl}, Agent: checks.Known(closed), Runs: checks.Known("20261130-120000-7f3a"),
 		}},
@@ -173,6 +173,8 @@ func mixedStatus() Status {
 		{Name: "node-a", State: "READY", Release: "0.1.4", Instances: 2}, {Name: "node-b", State: "DRAINING", Release: "0.1.2", Instances: -1},
 		{Name: "node-x", State: "DRAINED", Release: "0.1.2"},
 	}))
+	st.Runs[0].Next = "kibo-rollout resume -i inventory.yml --debs ./debs"
+	return st
 }
 
 // observe draws a walk.

@@ -84,6 +84,7 @@ type VersionHosts struct {
 type Unfinished struct {
 	Host string `json:"host"`
 	Run  string `json:"run"`
+	Next string `json:"next,omitempty"` // how to go on with it, as a line to paste; by whoever knows the flags
 }
 
 // Unreachable is a host of which nothing is known.
@@ -117,7 +118,7 @@ func NewStatus(machines []Machine, nodes checks.Fact[[]checks.NodeRow]) Status {
 			}
 		}
 		if id, err := m.Facts.Runs.Get(); err == nil && id != "" {
-			s.Runs = append(s.Runs, Unfinished{m.Name, id})
+			s.Runs = append(s.Runs, Unfinished{Host: m.Name, Run: id})
 		}
 		s.Hosts = append(s.Hosts, h)
 	}

@@ -238,7 +238,9 @@ func (p *page) statusRest(st Status) {
 	for _, r := range st.Runs {
 		p.gap()
 		p.text("", warn, "run "+Line(r.Run)+" did not end ("+Line(r.Host)+" remembers it)")
-		p.line("%skibo-rollout resume %s", p.paint(strong, "next: "), Line(r.Run))
+		if r.Next != "" {
+			p.labelled("next: ", strong, r.Next)
+		}
 	}
 }
 
