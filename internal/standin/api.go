@@ -19,6 +19,7 @@ const (
 	OpList        Op = "list"         // kibo node list
 	OpDrain       Op = "drain"        // kibo node drain
 	OpCancelDrain Op = "cancel-drain" // kibo node cancel-drain
+	OpSession     Op = "session"      // where is the node's data plane? (K34)
 	OpResolve     Op = "resolve"      // gateway → ctrl: do you speak my interface?
 )
 
@@ -37,6 +38,7 @@ type Request struct {
 type Response struct {
 	Error string    `json:"error,omitempty"` // why the request was refused; empty if it was not
 	Nodes []NodeRow `json:"nodes,omitempty"` // with list, sorted by name
+	Plane string    `json:"plane,omitempty"` // with session: where to connect
 }
 
 // NodeLoad is what a node has at the moment.
@@ -46,6 +48,9 @@ type NodeLoad struct {
 	Commands  int `json:"commands"`  // running lifecycle commands
 	Transfers int `json:"transfers"` // unfinished Transfers
 	Volumes   int `json:"volumes"`   // detached Volumes: they keep a drained node in DRAINING (K42)
+
+	// Plane is where the data plane of this version is reached: ADDR:PORT, or the unit while that is not known.
+	Plane string `json:"plane,omitempty"`
 }
 
 // NodeRow is one line of `kibo node list`.

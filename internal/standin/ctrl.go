@@ -26,6 +26,7 @@ type CtrlServer struct {
 	mu      sync.Mutex
 	live    map[string]session
 	refused map[string]string // node → why it was refused since this start
+	planes  map[string]string // node → data plane it last told of since this start; outlives its connection
 	stopped bool
 }
 
@@ -59,7 +60,7 @@ func CtrlStart(env Env, configPath string) (*CtrlServer, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return &CtrlServer{Listen: c.Listen, env: env, release: r, database: DatabasePath(c.StateDir), lock: lock,
-		live: map[string]session{}, refused: map[string]string{}}, nil
+		live: map[string]session{}, refused: map[string]string{}, planes: map[string]string{}}, nil
 }
 
 // startSwitches applies what can go wrong at the start of any service.
@@ -140,6 +141,8 @@ func (s *CtrlServer) Handle(req Request) Response {
 		err = s.drain(req.Node, true)
 	case OpCancelDrain:
 		err = s.drain(req.Node, false)
+	case OpSession:
+		resp.Plane, err = s.session(req.Node)
 	case OpResolve:
 		if req.Level > s.release.Level {
 			err = fmt.Errorf("interface level %d is not known to ctrl %s", req.Level, s.release.Version)
@@ -170,7 +173,7 @@ func (s *CtrlServer) hello(req Request) error {
 	if err != nil {
 		return err
 	}
-	s.live[req.Node] = session{id: req.Session, last: s.env.Now(), load: *req.Load}
+	s.connected(req)
 	return nil
 }
 
@@ -182,8 +185,22 @@ func (s *CtrlServer) report(req Request) error {
 	if !ok || live.id != req.Session || req.Load == nil {
 		return errUnknownSession
 	}
-	s.live[req.Node] = session{id: req.Session, last: s.env.Now(), load: *req.Load}
+	s.connected(req)
 	return nil
+}
+
+func (s *CtrlServer) connected(req Request) {
+	s.live[req.Node] = session{id: req.Session, last: s.env.Now(), load: *req.Load}
+	s.planes[req.Node] = req.Load.Plane
+}
+
+// session tells where new data-plane connections of a node go. A stopped node's are still known, unless ctrl
+// was restarted since it was there (K34).
+func (s *CtrlServer) session(node string) (string, error) {
+	if plane := s.planes[node]; plane != "" {
+		return plane, nil
+	}
+	return "", fmt.Errorf("node %s has told of no data plane since ctrl started", strconv.Quote(node))
 }
 
 func (s *CtrlServer) drain(name string, drained bool) error {

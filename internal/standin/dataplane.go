@@ -125,6 +125,24 @@ func endDataPlane(env Env, state string, d DataPlane) error {
 	return nil
 }
 
+// servingPlane tells where the process that is not retired is reached.
+func servingPlane(env Env, state string) (string, error) {
+	all, err := DataPlanes(env, state)
+	if err != nil {
+		return "", err
+	}
+	for _, d := range all {
+		if d.Retired {
+			continue
+		}
+		if address, err := env.ReadFile(DataPlaneAddress(state, d.Unit)); err == nil {
+			return strings.TrimSpace(string(address)), nil
+		}
+		return d.Unit, nil
+	}
+	return "", nil
+}
+
 // endRetired ends the replaced processes that hold no connection any more.
 func endRetired(env Env, state string) error {
 	all, err := DataPlanes(env, state)

@@ -6,6 +6,17 @@
 // Debian host, memenv runs it in memory for a simulated fleet. Entry points are [Main] for
 // commands that end, and [CtrlStart], [NodeStart] and [GatewayStart] for services.
 //
+// # Commands
+//
+// Beside the documented commands (version [--json], check-upgrade, check-maintenance, migrate, kibo node
+// list|drain|cancel-drain) there are some that only a stand-in needs:
+//
+//	kibotos-ctrl standin-seed [--config F] [--workspaces N]  there are N Workspaces with a Launch
+//	kibotos-node standin-seed [--config F] [--instances N]   there are N Instances, each a VMM in its own unit
+//	kibotos-node standin-stop [--config F] --instance I      the Workspace of Instance I is stopped by its operator
+//	kibotos-node end-dataplane [--config F]                  ends the data plane; the package script's at a removal
+//	kibo standin-session NODE                                where a new data-plane connection to NODE goes (K34)
+//
 // # Switches
 //
 // A file <state>/switches/<name> makes something go wrong. <state> is state_dir of the part's

@@ -16,7 +16,7 @@ func runKibo(env Env, args []string) error {
 		return errUsage
 	}
 	args = flags.Args()
-	if len(args) < 2 || args[0] != "node" {
+	if len(args) < 2 || (args[0] != "node" && args[0] != "standin-session") {
 		return usage(env, "usage: kibo [--ctrl ADDR:PORT] node list [--output json] | drain NODE | cancel-drain NODE")
 	}
 	if *addr == "" {
@@ -27,6 +27,13 @@ func runKibo(env Env, args []string) error {
 			return err
 		}
 		*addr = c.Ctrl
+	}
+	if args[0] == "standin-session" {
+		resp, err := askCtrl(env, *addr, Request{Op: OpSession, Node: args[1]})
+		if err == nil {
+			_, _ = fmt.Fprintln(env.Stdout(), resp.Plane)
+		}
+		return err
 	}
 	switch verb, rest := args[1], args[2:]; {
 	case verb == "list":

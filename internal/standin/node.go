@@ -134,6 +134,10 @@ func (n *Node) load() (NodeLoad, error) {
 	}
 	s := n.switches()
 	load := NodeLoad{Commands: s.count(switchCommand, 1), Transfers: s.count(switchTransfer, 1), Volumes: s.count(switchVolume, 1)}
+	load.Plane, err = servingPlane(n.env, n.Config.StateDir)
+	if err != nil {
+		return NodeLoad{}, err
+	}
 	for _, file := range files {
 		b, err := readBinding(n.env, file, n.release)
 		if err != nil || b.State != instanceRunning {

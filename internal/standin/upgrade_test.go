@@ -202,3 +202,33 @@ func TestDataPlane(t *testing.T) {
 		t.Errorf("after a replacement across lines: %v", got)
 	}
 }
+
+// proves K34: new data-plane connections to a stopped node are possible, unless ctrl restarted meanwhile
+func TestSessions(t *testing.T) {
+	f := newFleet(t, "0.1.4")
+	ctrl := f.startCtrl()
+	h := f.node("node-a", "0.1.4")
+	n := f.startNode(h)
+	session := func() bool {
+		_, code := f.run(f.ctrl, "kibo", "/usr/bin/kibo", "standin-session", "node-a")
+		return code == 0
+	}
+	if !session() {
+		t.Error("no session while the node runs")
+	}
+	f.stopNode(h, n)
+	if !session() {
+		t.Error("no session while the node is stopped")
+	}
+	if err := ctrl.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	f.startCtrl()
+	if session() {
+		t.Error("a session after ctrl restarted while the node was stopped")
+	}
+	f.startNode(h)
+	if !session() {
+		t.Error("no session after the node came back")
+	}
+}
