@@ -60,6 +60,8 @@ type Stats struct {
 	Subsystems  []string
 	Forwards    []string // addresses, as a jump host
 	KeysOffered int
+	Pending     int // connections that have not logged in yet
+	MostPending int
 }
 
 // NewKey is a new ed25519 key pair.
@@ -198,7 +200,12 @@ func (s *Server) config() *ssh.ServerConfig {
 
 func (s *Server) serve(c net.Conn) {
 	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	s.note(func(st *Stats) {
+		st.Pending++
+		st.MostPending = max(st.MostPending, st.Pending)
+	})
 	conn, chans, reqs, err := ssh.NewServerConn(c, s.config())
+	s.note(func(st *Stats) { st.Pending-- })
 	if err != nil {
 		return
 	}

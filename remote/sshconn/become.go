@@ -24,7 +24,7 @@ type becomeGuard struct {
 	proven map[[sha256.Size]byte]bool // right or wrong; absent: not tried
 }
 
-var errWrongBefore = errors.New("the become password was wrong on another host; not tried here")
+var errWrongBefore = errors.New("the become password was refused before; it is not tried again, so that no account gets locked")
 
 // enter returns once the password may be tried. verdict must be called, with nil if sudo never said.
 func (g *becomeGuard) enter(password []byte) (verdict func(right *bool), err error) {

@@ -152,7 +152,7 @@ func TestWrongSudoPassword(t *testing.T) {
 		if strings.Contains(err.Error(), "refuses the become password") {
 			refused++
 		}
-		if strings.Contains(err.Error(), "not tried here") {
+		if strings.Contains(err.Error(), "not tried again") {
 			untried++
 		}
 	}

@@ -75,6 +75,7 @@ type Dialer struct {
 	keys   keyring
 	hosts  knownFiles
 	become becomeGuard
+	doors  doors
 }
 
 func (d *Dialer) now() time.Time {

@@ -7,7 +7,6 @@ import (
 	"net"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -79,6 +78,20 @@ func (e *droppedError) Unwrap() error { return e.err }
 
 // attempt is one connection, with its jump hosts.
 func (d *Dialer) attempt(ctx context.Context, cfg Config) (*Conn, error) {
+	door := cfg
+	if len(cfg.Jump) > 0 {
+		door = cfg.Jump[0].withDefaults()
+	}
+	release, err := d.doors.at(address(door)).Take(ctx)
+	if err != nil {
+		return nil, &remote.Error{Host: cfg.Host, Kind: remote.Unreachable, Err: err}
+	}
+	defer release()
+	return d.chain(ctx, cfg)
+}
+
+// chain connects hop by hop.
+func (d *Dialer) chain(ctx context.Context, cfg Config) (*Conn, error) {
 	var via *Conn
 	for i, hop := range cfg.Jump {
 		hop = hop.withDefaults()
@@ -204,79 +217,4 @@ func handshakeConfig(cfg Config, check *hostCheck, ids *identities) (*ssh.Client
 	c.KeyExchanges, errs[2] = allowed(ours.KeyExchanges, cfg.KexAlgorithms, "key exchanges")
 	c.MACs, errs[3] = allowed(ours.MACs, cfg.MACs, "MACs")
 	return c, errors.Join(errs[:]...)
-}
-
-// timeLimit bounds one attempt. It stands still while a person is asked for a passphrase.
-type timeLimit struct {
-	ctx    context.Context
-	cancel context.CancelFunc
-	d      time.Duration
-	timer  *time.Timer
-	mu     sync.Mutex
-	up     bool
-}
-
-func newTimeLimit(ctx context.Context, d time.Duration) *timeLimit {
-	l := &timeLimit{d: d}
-	l.ctx, l.cancel = context.WithCancel(ctx)
-	l.timer = time.AfterFunc(d, func() {
-		l.mu.Lock()
-		l.up = true
-		l.mu.Unlock()
-		l.cancel()
-	})
-	return l
-}
-
-func (l *timeLimit) pause() (resume func()) {
-	l.timer.Stop()
-	return func() { l.timer.Reset(l.d) }
-}
-
-func (l *timeLimit) stop() {
-	l.timer.Stop()
-	l.cancel()
-}
-
-// explain replaces the error of an aborted operation by the reason for aborting it.
-func (l *timeLimit) explain(err error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.up {
-		return fmt.Errorf("no connection within %s (TCP, handshake and login)", l.d)
-	}
-	return err
-}
-
-// prefaceConn remembers how the server began to speak.
-type prefaceConn struct {
-	net.Conn
-	mu   sync.Mutex
-	said []byte
-}
-
-func (p *prefaceConn) Read(b []byte) (int, error) {
-	n, err := p.Conn.Read(b)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.said = append(p.said, b[:min(n, 256-len(p.said))]...)
-	return n, err
-}
-
-// greeted tells if the server sent its SSH version.
-func (p *prefaceConn) greeted() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return strings.HasPrefix(string(p.said), "SSH-") || strings.Contains(string(p.said), "\nSSH-")
-}
-
-// text is what the server said if that is not SSH.
-func (p *prefaceConn) text() string {
-	if p.greeted() {
-		return ""
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	line, _, _ := strings.Cut(string(p.said), "\n")
-	return strings.ToValidUTF8(strings.TrimSpace(line), "?")
 }

@@ -270,3 +270,30 @@ func TestOneExecForABatch(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 }
+
+// proves that a jump host is not flooded: of many hosts behind it only a few log in at a time
+func TestJumpHostIsNotFlooded(t *testing.T) {
+	target := remotetest.NewServer(t, remotetest.ServerOptions{})
+	bastion := remotetest.NewServer(t, remotetest.ServerOptions{})
+	cfg := configFor(t, target)
+	cfg.Jump = []sshconn.Config{configFor(t, bastion)}
+	d := &sshconn.Dialer{}
+	errs := make(chan error)
+	for range 20 {
+		go func() {
+			conn, err := d.Dial(t.Context(), cfg)
+			if err == nil {
+				err = conn.Close()
+			}
+			errs <- err
+		}()
+	}
+	for range 20 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := bastion.Stats().MostPending; n > 8 {
+		t.Errorf("%d logins under way at a time", n)
+	}
+}

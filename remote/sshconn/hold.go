@@ -3,6 +3,7 @@ package sshconn
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"sync"
@@ -125,13 +126,13 @@ func readHeld(r io.Reader, nonce string, begun chan<- struct{}, lines chan<- str
 		if string(line) == nonce+" b 0\n" {
 			break
 		}
-		if err != nil && err != bufio.ErrBufferFull {
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
 		}
 	}
 	close(begun)
 	line, err := in.ReadSlice('\n')
-	if err == nil || err == bufio.ErrBufferFull {
+	if err == nil || errors.Is(err, bufio.ErrBufferFull) {
 		lines <- strings.TrimSuffix(string(line), "\n")
 	}
 	_, _ = io.Copy(io.Discard, in)

@@ -5,7 +5,6 @@ import (
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/rsa"
 	"errors"
 	"os"
 	"path/filepath"
@@ -38,12 +37,6 @@ func newED25519(t *testing.T) ssh.Signer {
 func newECDSA(t *testing.T) ssh.Signer {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	return signerOf(t, private, err)
-}
-
-func newRSA(t *testing.T) ssh.Signer {
-	t.Helper()
-	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	return signerOf(t, private, err)
 }
 
