@@ -12,7 +12,7 @@ import (
 type Events struct {
 	screen Screen
 	paint  brush
-	tally  tally
+	tally  *tally
 	names  int             // cells of the longest host name
 	open   string          // step whose line is begun and has no end yet
 	told   map[string]bool // blocks whose failure was told with its step
@@ -20,7 +20,7 @@ type Events struct {
 
 // Events starts a view of one walk.
 func (s Screen) Events() *Events {
-	return &Events{screen: s, paint: s.brush(), told: map[string]bool{}}
+	return &Events{screen: s, paint: s.brush(), tally: newTally(), told: map[string]bool{}}
 }
 
 // Observe draws one event. What goes wrong in drawing is nobody's business: a broken terminal must not end a walk.
@@ -81,7 +81,7 @@ func (v *Events) title(e run.Event) string {
 	if e.Title != "" {
 		return Line(e.Title)
 	}
-	if st, ok := v.tally.step(e.Step); ok {
+	if st, ok := v.tally.steps[e.Step]; ok {
 		return Line(st.Title)
 	}
 	if e.Step != "" {
@@ -92,7 +92,7 @@ func (v *Events) title(e run.Event) string {
 
 func (v *Events) block(e run.Event) {
 	title := v.title(e)
-	if b, ok := v.tally.block(e.Block); ok {
+	if b, ok := v.tally.blocks[e.Block]; ok {
 		title = blockTitle(b)
 	}
 	v.write("\n" + v.stamp(e) + v.paint(strong, title) + "\n")
@@ -100,7 +100,7 @@ func (v *Events) block(e run.Event) {
 
 func (v *Events) blockSkipped(e run.Event) {
 	title := v.title(e)
-	if b, ok := v.tally.block(e.Block); ok {
+	if b, ok := v.tally.blocks[e.Block]; ok {
 		title = blockTitle(b)
 	}
 	v.write("\n" + v.stamp(e) + v.paint(strong, title) + v.paint(good, "  done already") + evidence(e.Text) + "\n")
@@ -161,7 +161,7 @@ func (v *Events) failed(e run.Event) {
 		p.failure(text, e.Next)
 	}
 	v.told[e.Block] = true
-	if b, ok := v.tally.block(e.Block); ok && e.Kind == run.BlockFailed && b.Stuck != "" {
+	if b, ok := v.tally.blocks[e.Block]; ok && e.Kind == run.BlockFailed && b.Stuck != "" {
 		p.labelled("left: ", strong, b.Stuck)
 	}
 	v.write(p.String())
@@ -185,6 +185,6 @@ func (v *Events) progress(e run.Event) {
 func (v *Events) end(e run.Event) {
 	p := v.screen.page()
 	p.gap()
-	p.summary(&v.tally, e)
+	p.summary(v.tally, e)
 	v.write("\n" + p.String())
 }

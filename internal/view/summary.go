@@ -2,7 +2,6 @@ package view
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/kibotos/kibo-rollout/plan"
 	"github.com/kibotos/kibo-rollout/run"
@@ -17,12 +16,13 @@ func (p *page) summary(t *tally, end run.Event) {
 	p.continuity(t.proofs)
 	p.left(t.taken)
 	p.gap()
-	whole := count(len(t.done), "block") + " done"
-	if t.skipped > 0 {
-		whole += fmt.Sprintf(" (%d already before)", t.skipped)
+	done, before, failed := t.count(run.BlockDone), t.count(run.BlockSkipped), t.count(run.BlockFailed)
+	whole := count(done+before, "block") + " done"
+	if before > 0 {
+		whole += fmt.Sprintf(" (%d already before)", before)
 	}
-	if len(t.failed) > 0 {
-		whole += fmt.Sprintf(", %d failed", len(t.failed))
+	if failed > 0 {
+		whole += fmt.Sprintf(", %d failed", failed)
 	}
 	whole += " in " + took(end.Time.Sub(t.first))
 	if end.Kind == run.RunDone {
@@ -54,11 +54,11 @@ func (p *page) hostsAfter(t *tally) {
 
 // after is the version that the walk itself saw on the host at the end of the part's block.
 func (t *tally) after(id, before string) cell {
-	_, planned := t.block(id)
-	switch {
-	case slices.Contains(t.failed, id):
+	_, planned := t.blocks[id]
+	switch end := t.ends[id]; {
+	case end == run.BlockFailed:
 		return cell{"failed: see status", bad}
-	case slices.Contains(t.done, id):
+	case end != "":
 		return cell{Line(t.plan.Target.Version), good}
 	case planned:
 		return cell{before + " (not reached)", warn}
@@ -67,10 +67,8 @@ func (t *tally) after(id, before string) cell {
 }
 
 func (t *tally) tookFor(id string) string {
-	for _, s := range t.spent {
-		if s.block == id && s.took > 0 {
-			return took(s.took)
-		}
+	if d := t.spent[id]; d > 0 {
+		return took(d)
 	}
 	return ""
 }

@@ -8,23 +8,18 @@ import (
 	"github.com/kibotos/kibo-rollout/run"
 )
 
-// tally is what the events of a walk add up to. The zero value is a walk of which nothing was heard.
+// tally is what the events of a walk add up to.
 type tally struct {
 	plan    *plan.Plan
+	blocks  map[string]plan.Block // by id
+	steps   map[string]plan.Step  // by id, also those that end a block and those of a way back
 	first   time.Time
-	done    []string // blocks done, or found done already
-	skipped int      // of those, found done already
-	failed  []string // blocks
-	spent   []spent
-	taken   []run.Event // not given back
+	ends    map[string]run.EventKind // by block: BlockDone, BlockSkipped or BlockFailed
+	began   map[string]time.Time     // by block
+	spent   map[string]time.Duration // by block
+	taken   []run.Event              // not given back
 	proofs  []proof
-}
-
-// spent is how long a block took.
-type spent struct {
-	block string
-	began time.Time
-	took  time.Duration
+	proofOf map[[2]string]int // index in proofs by host and unit
 }
 
 // proof is one VM's process on a host.
@@ -33,26 +28,27 @@ type proof struct {
 	run.VMMProof
 }
 
+func newTally() *tally {
+	return &tally{
+		blocks: map[string]plan.Block{}, steps: map[string]plan.Step{}, ends: map[string]run.EventKind{},
+		began: map[string]time.Time{}, spent: map[string]time.Duration{}, proofOf: map[[2]string]int{},
+	}
+}
+
 func (t *tally) add(e run.Event) {
 	if t.first.IsZero() {
 		t.first = e.Time
 	}
 	switch e.Kind {
 	case run.RunStarted, run.RunResumed:
-		if e.Plan != nil {
-			t.plan = e.Plan
-		}
+		t.know(e.Plan)
 	case run.BlockStarted:
-		t.spent = append(t.spent, spent{block: e.Block, began: e.Time})
-	case run.BlockSkipped:
-		t.skipped++
-		t.done = append(t.done, e.Block)
-	case run.BlockDone:
-		t.done = append(t.done, e.Block)
-		t.ended(e)
-	case run.BlockFailed:
-		t.failed = append(t.failed, e.Block)
-		t.ended(e)
+		t.began[e.Block] = e.Time
+	case run.BlockSkipped, run.BlockDone, run.BlockFailed:
+		t.ends[e.Block] = e.Kind
+		if began, ok := t.began[e.Block]; ok {
+			t.spent[e.Block] = e.Time.Sub(began)
+		}
 	case run.Taken:
 		t.taken = append(t.taken, e)
 	case run.GivenBack:
@@ -62,24 +58,42 @@ func (t *tally) add(e run.Event) {
 	}
 }
 
-func (t *tally) ended(e run.Event) {
-	for i := range t.spent {
-		if t.spent[i].block == e.Block {
-			t.spent[i].took = e.Time.Sub(t.spent[i].began)
-			if e.Took > 0 {
-				t.spent[i].took = e.Took
+// know makes the plan's blocks and steps findable: large fleets have many of both.
+func (t *tally) know(p *plan.Plan) {
+	if p == nil {
+		return
+	}
+	t.plan = p
+	for _, b := range slices.Concat(p.Blocks, p.Clean) {
+		t.blocks[b.ID] = b
+		for _, st := range slices.Concat(b.Steps, b.Finally) {
+			for _, each := range append([]plan.Step{st}, st.Back...) {
+				t.steps[each.ID] = each
 			}
 		}
 	}
+}
+
+// count is how many blocks ended so.
+func (t *tally) count(kind run.EventKind) int {
+	n := 0
+	for _, k := range t.ends {
+		if k == kind {
+			n++
+		}
+	}
+	return n
 }
 
 // prove keeps one proof per VM. What was only noted before a stop has no After yet, and waits for the comparison. One
 // that ever said "not the same" is not made good by a later one.
 func (t *tally) prove(e run.Event) {
 	for _, v := range e.VMMs {
-		i := slices.IndexFunc(t.proofs, func(p proof) bool { return p.host == e.Host && p.Unit == v.Unit })
+		key := [2]string{e.Host, v.Unit}
+		i, known := t.proofOf[key]
 		switch {
-		case i < 0:
+		case !known:
+			t.proofOf[key] = len(t.proofs)
 			t.proofs = append(t.proofs, proof{e.Host, v})
 		case t.proofs[i].Same || t.proofs[i].noted():
 			t.proofs[i].VMMProof = v
@@ -89,33 +103,3 @@ func (t *tally) prove(e run.Event) {
 
 // noted reports whether the VM was only noted so far, not compared.
 func (p proof) noted() bool { return p.After == "" && !p.Same }
-
-func (t *tally) blocks() []plan.Block {
-	if t.plan == nil {
-		return nil
-	}
-	return slices.Concat(t.plan.Blocks, t.plan.Clean)
-}
-
-func (t *tally) block(id string) (plan.Block, bool) {
-	for _, b := range t.blocks() {
-		if b.ID == id {
-			return b, true
-		}
-	}
-	return plan.Block{}, false
-}
-
-// step finds a step of the plan, also among those that end a block and those of a way back.
-func (t *tally) step(id string) (plan.Step, bool) {
-	for _, b := range t.blocks() {
-		for _, st := range slices.Concat(b.Steps, b.Finally) {
-			for _, each := range append([]plan.Step{st}, st.Back...) {
-				if each.ID == id {
-					return each, true
-				}
-			}
-		}
-	}
-	return plan.Step{}, false
-}

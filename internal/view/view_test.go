@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/kibotos/kibo-rollout/checks"
 	"github.com/kibotos/kibo-rollout/internal/release"
+	"github.com/kibotos/kibo-rollout/plan"
 	"github.com/kibotos/kibo-rollout/run"
 )
 
@@ -155,6 +158,46 @@ func TestAmounts(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 12_345_678: "12.3 MB", 2_000_000_000: "2.0 GB"} {
 		if got := size(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
+
+// bigPlan is a fleet of n nodes.
+func bigPlan(n int) plan.Plan {
+	p := plan.Plan{ID: "big", Mode: plan.Rolling, Target: target()}
+	for i := range n {
+		host := fmt.Sprintf("node-%05d", i)
+		p.Hosts = append(p.Hosts, hostOf(host, "10.0.0.1", 3, "0.1.2", release.Node))
+		p.Blocks = append(p.Blocks, nodeBlock(host, i+1))
+		p.Clean = append(p.Clean, cleanBlock(host))
+	}
+	return p
+}
+
+func BenchmarkPlan10000(b *testing.B) {
+	p := bigPlan(10_000)
+	for b.Loop() {
+		if err := (Screen{Out: io.Discard}).Plan(p); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkWalk10000(b *testing.B) {
+	p := bigPlan(10_000)
+	events := []run.Event{{Kind: run.RunStarted, Plan: &p}}
+	for _, block := range p.Blocks {
+		events = append(events, run.Event{Kind: run.BlockStarted, Block: block.ID, Host: block.Host})
+		for _, st := range block.Steps {
+			events = append(events, step(block.ID, st.ID, block.Host)...)
+		}
+		events = append(events, run.Event{Kind: run.BlockDone, Block: block.ID, Host: block.Host},
+			run.Event{Kind: run.Continuity, Host: block.Host, VMMs: []run.VMMProof{{Unit: "vm", Before: "1", After: "1", Same: true}}})
+	}
+	events = append(events, run.Event{Kind: run.RunDone})
+	for b.Loop() {
+		if err := observe(Screen{Out: io.Discard}, events); err != nil {
+			b.Fatal(err)
 		}
 	}
 }
