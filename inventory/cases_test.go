@@ -41,7 +41,7 @@ func TestCasesLikeAnsible(t *testing.T) {
 	}
 }
 
-// decoded is a listing as values a listing; groups that say nothing are left out, since versions of Ansible differ in that.
+// decoded is a listing as values; groups that say nothing are left out, since versions of Ansible differ in that.
 func decoded(t *testing.T, data []byte) map[string]any {
 	t.Helper()
 	var out map[string]any

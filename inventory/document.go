@@ -20,7 +20,11 @@ type document struct {
 }
 
 // A line number that the YAML library puts into its message.
-var yamlLine = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
+var (
+	yamlLine = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
+	// An alias without its anchor; the name may be a password that begins with a star.
+	yamlAlias = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
+)
 
 // An INI section header, or a host line with variables.
 var iniLine = regexp.MustCompile(`(?m)^\s*(\[[\w.:-]+\]\s*([#;].*)?\r?$|[^\s:#'"{\[-]\S*\s+(ansible|kibo)_\w+\s*=)`)
@@ -149,6 +153,16 @@ func (c *collector) syntax(file string, data []byte, err error) {
 			c.add(place{file, i + 1, k + 1}, "a tab indents this line, and YAML allows only spaces there", "use spaces")
 			return
 		}
+	}
+	if m := yamlAlias.FindStringSubmatch(what); m != nil {
+		for i, l := range lines {
+			if k := strings.Index(l, "*"+m[1]); k >= 0 {
+				at.line, at.column = i+1, k+1
+				break
+			}
+		}
+		c.add(at, "an alias, which is what a star begins in YAML, to an anchor that is not there", "quote text that begins with a star")
+		return
 	}
 	c.add(at, "not YAML: "+what, "")
 }

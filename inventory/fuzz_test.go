@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -64,4 +65,22 @@ func FuzzHostKey(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Anchors that expand to more than a machine holds are refused, in time.
+func TestAnchorBombs(t *testing.T) {
+	list, merge, nest := "x-a0: &a0 [x, x]\n", "x-m0: &m0 {k0: 1}\n", "x-n0: &n0 {k: 1}\n"
+	for i := 1; i < 40; i++ {
+		n, p := strconv.Itoa(i), strconv.Itoa(i-1)
+		list += "x-a" + n + ": &a" + n + " [*a" + p + ", *a" + p + "]\n"
+		merge += "x-m" + n + ": &m" + n + " {<<: [*m" + p + ", *m" + p + "], k" + n + ": 1}\n"
+		nest += "x-n" + n + ": &n" + n + " {a: *n" + p + ", b: *n" + p + "}\n"
+	}
+	for _, text := range []string{
+		list + "kibo_node: {hosts: {a: {v: *a39}}}\n", merge + "kibo_node: {hosts: {a: {<<: *m39}}}\n", nest + "kibo_node: {vars: *n39}\n",
+	} {
+		if _, err := Load([]string{"-"}, Options{Stdin: strings.NewReader(text)}); err == nil || !strings.Contains(err.Error(), "2 million") {
+			t.Errorf("%v", err)
+		}
+	}
 }

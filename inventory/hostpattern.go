@@ -62,7 +62,7 @@ func checkHostName(n string) error {
 		return errors.New("empty host name")
 	case strings.ContainsAny(n, "[]"):
 		return fmt.Errorf("brackets in %q that make no range", n)
-	case strings.ContainsAny(n, " \t/\\,!&~@*?;"):
+	case strings.ContainsAny(n, " \t/\\,!&~@*?;"), n[0] == '-':
 		return fmt.Errorf("%q is no host name", n)
 	case strings.Contains(n, ":"):
 		if _, err := netip.ParseAddr(n); err != nil {

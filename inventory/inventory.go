@@ -199,17 +199,23 @@ func partGroups() []string {
 // checkNames refuses unknown kibo_ names wherever they are written, used or not, and warns of unknown names among
 // Ansible's connection variables.
 func (inv *Inventory) checkNames(table []Variable) {
-	known, names := map[string]bool{}, []string{}
+	known, names := map[string]Variable{}, []string{}
 	for _, v := range table {
 		for _, n := range v.spellings() {
-			known[n] = true
+			known[n] = v
 			names = append(names, n)
 		}
 	}
+	told := map[string]bool{"ansible_python_interpreter": true} // so common that saying it would be noise
 	each := func(vars []setting) {
 		for _, s := range vars {
-			if !known[s.name] {
+			v, ok := known[s.name]
+			switch {
+			case !ok:
 				inv.unknown(s, names)
+			case v.Standing == NoEffect && !told[s.name]:
+				told[s.name] = true
+				inv.warn(s.at, s.name+" has no effect here: "+strings.TrimSuffix(v.Doc, "."), "")
 			}
 		}
 	}
@@ -237,6 +243,8 @@ func (inv *Inventory) unknown(s setting, names []string) {
 			next = strings.TrimSpace(next + " " + lossy(n))
 		}
 		inv.add(s.at, fmt.Sprintf("there is no variable %s", s.name), next)
+	case s.name == "ansible_group_priority":
+		inv.warn(s.at, "ansible_group_priority works only among a group's vars in an inventory file, not here", "")
 	case strings.HasPrefix(s.name, "ansible_ssh_"), strings.HasPrefix(s.name, "ansible_become_"):
 		inv.warn(s.at, fmt.Sprintf("%s is no variable that Ansible's ssh knows; it has no effect", s.name), meant(s.name, names))
 	}

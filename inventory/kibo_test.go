@@ -115,6 +115,9 @@ func TestVariablesRefused(t *testing.T) {
 		"kibo_stage_dir: /":                          "no absolute path",
 		"kibo_node_name: 0.10":                       `0.10 unquoted is the number 0.1`,
 		"kibo_node_name: 1e3":                        "1e3 unquoted is text to some readers",
+		"kibo_node_name: -h":                         "no node name",
+		"ansible_host: -oProxyCommand":               "neither a name nor an address",
+		"ansible_host: 192.0.2.1:22":                 "a port goes into ansible_port",
 		"kibo_node_name: no":                         "no unquoted is the boolean false",
 		"kibo_node_name: 2024-01-02":                 "must be text",
 		"kibo_node_name: ":                           "has no value",
@@ -185,6 +188,7 @@ func TestVariablesRefused(t *testing.T) {
 func TestSecretsAreNotShown(t *testing.T) {
 	for _, text := range []string{
 		"kibo_node: {hosts: {node-a: {ansible_password: 123456789}}}\n",
+		"kibo_node: {hosts: {node-a: {ansible_password: *hunter2}}}\n",
 		"kibo_node: {hosts: {node-a: {ansible_password: 1e9, kibo_x: hunter2}}}\n",
 		"kibo_node: {hosts: {node-a: {ansible_port: 022, ansible_become_pass: hunter2}}}\n",
 		"kibo_node: {hosts: {node-a: {ansible_sudo_pass: hunter2, ansible_become_password: hunter3}}}\n",

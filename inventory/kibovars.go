@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"fmt"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -33,7 +34,10 @@ func placeVariables() []Variable {
 		{Name: "kibo_node_name", Kind: Text, Standing: Honoured, Default: "the host's inventory name",
 			Doc: "The name by which ctrl knows the node, as `kibo node list` shows it.", Example: "node-a",
 			set: func(b *binding, i item) {
-				if s, ok := b.word(i); ok {
+				s, ok := b.word(i)
+				if ok && (s[0] == '-' || strings.Contains(s, " ")) {
+					b.fail(i, fmt.Sprintf("%q is no node name", s), "")
+				} else if ok {
 					b.host.Kibo.NodeName = s
 				}
 			}},

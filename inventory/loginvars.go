@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"fmt"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,11 +17,8 @@ func reachVariables() []Variable {
 	return []Variable{
 		{Name: "ansible_host", Others: []string{"ansible_ssh_host"}, Kind: Text, Standing: Honoured, Default: "the host's inventory name",
 			Doc: "Address or name to connect to; ssh_config may know it.", Example: "192.0.2.11", set: func(b *binding, i item) {
-				s, ok := b.word(i)
-				if ok && strings.ContainsAny(s, " /@[]") {
-					b.fail(i, fmt.Sprintf("%q is neither a name nor an address", s), "")
-				} else if ok {
-					b.host.Login.Address = s
+				if s, ok := b.word(i); ok {
+					b.address(i, s)
 				}
 			}},
 		{Name: "ansible_port", Others: []string{"ansible_ssh_port"}, Kind: Number, Standing: Honoured, Default: "ssh_config's, else 22",
@@ -70,6 +68,19 @@ func reachVariables() []Variable {
 					b.host.Login.HostKeyCheck = &v
 				}
 			}},
+	}
+}
+
+// address refuses what ssh would take for an option, a user or a port.
+func (b *binding) address(i item, s string) {
+	_, err := netip.ParseAddr(s)
+	switch {
+	case strings.ContainsAny(s, " /@[],") || s[0] == '-':
+		b.fail(i, fmt.Sprintf("%q is neither a name nor an address", s), "")
+	case err != nil && strings.Contains(s, ":"):
+		b.fail(i, fmt.Sprintf("%q is neither a name nor an IPv6 address", s), "a port goes into ansible_port")
+	default:
+		b.host.Login.Address = s
 	}
 }
 

@@ -26,11 +26,25 @@ func (l *loader) varsBeside(inv *Inventory, sources []string) {
 			dir = filepath.Dir(s)
 		}
 		groups, hosts := listDir(filepath.Join(dir, "group_vars")), listDir(filepath.Join(dir, "host_vars"))
+		l.strayVars(filepath.Join(dir, "group_vars"), groups)
 		for _, g := range l.g.order {
 			inv.groupFiles[g.name] = append(inv.groupFiles[g.name], l.varsFor(filepath.Join(dir, "group_vars"), g.name, groups, i)...)
 		}
 		for _, h := range l.g.hostOrder {
 			inv.hostFiles[h.name] = append(inv.hostFiles[h.name], l.varsFor(filepath.Join(dir, "host_vars"), h.name, hosts, i)...)
+		}
+	}
+}
+
+// strayVars warns of variables for a group of ours that does not exist: a slip that nothing else shows.
+func (l *loader) strayVars(dir string, names map[string]bool) {
+	for _, n := range sortedKeys(names) {
+		name := n
+		if ext := filepath.Ext(n); slices.Contains([]string{".yml", ".yaml", ".json"}, ext) {
+			name = strings.TrimSuffix(n, ext)
+		}
+		if strings.HasPrefix(name, "kibo_") && l.g.groups[name] == nil {
+			l.warn(place{file: filepath.Join(dir, n)}, "this file is not read: there is no group "+name, meant(name, sortedKeys(l.g.groups)))
 		}
 	}
 }
