@@ -170,8 +170,10 @@ func (inv *Inventory) host(h *host, items map[string]item) Host {
 	}
 	if i, ok := items["kibo_parts"]; ok {
 		b := binding{c: inv.collector, host: &out, items: items}
-		for _, p := range b.parts(i) {
-			has[p] = true
+		if b.usable(i) {
+			for _, p := range b.parts(i) {
+				has[p] = true
+			}
 		}
 	}
 	for _, p := range release.Parts() {

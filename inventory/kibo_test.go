@@ -139,6 +139,7 @@ func TestVariablesRefused(t *testing.T) {
 		"kibo_commands: {node: {stop: 'a \"b'}}":     "not closed",
 		"kibo_hooks: {Big: x}":                       "small letters",
 		"kibo_parts: [nod]":                          `there is no part "nod"`,
+		"kibo_parts: '{{ x }}'":                      "is a template",
 		"kibo_parts: 5":                              "must be a list of parts",
 		"kibo_cli_on: nowhere":                       `there is no host "nowhere"`,
 		"fleet_lock_url: lock.example.net":           "no http or https URL",
