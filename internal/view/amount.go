@@ -5,11 +5,13 @@ import (
 	"time"
 )
 
-// took is a duration as people say it: 0.3s, 42s, 3m05s, 2h07m.
+// took is a duration as people say it: 20ms, 0.3s, 42s, 3m05s, 2h07m.
 func took(d time.Duration) string {
 	switch {
 	case d < 0:
 		return "-" + took(-d)
+	case d < 100*time.Millisecond:
+		return fmt.Sprintf("%dms", d.Milliseconds())
 	case d < 10*time.Second:
 		return fmt.Sprintf("%.1fs", d.Seconds())
 	case d < time.Minute:

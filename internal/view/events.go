@@ -4,29 +4,38 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/kibotos/kibo-rollout/plan"
 	"github.com/kibotos/kibo-rollout/run"
 )
 
 // Events draws a walk as it happens, one plain line a step, and a summary at the end. It only ever appends: what it
 // writes to a log is what it writes to a terminal. Observe is called by one goroutine at a time.
 type Events struct {
-	screen Screen
-	paint  brush
-	tally  *tally
-	names  int             // cells of the longest host name
-	open   string          // step whose line is begun and has no end yet
-	told   map[string]bool // blocks whose failure was told with its step
+	screen  Screen
+	paint   brush
+	tally   *tally
+	names   int               // cells of the longest host name
+	open    string            // step whose line is begun and has no end yet
+	running map[string]bool   // steps
+	waits   map[string]string // by step: what its last progress line said
+	told    map[string]bool   // blocks whose failure was told with its step
+	group   map[string]string // by block: the title it shares with those that are alike
+	headed  string            // the last title
 }
 
 // Events starts a view of one walk.
 func (s Screen) Events() *Events {
-	return &Events{screen: s, paint: s.brush(), tally: newTally(), told: map[string]bool{}}
+	return &Events{
+		screen: s, paint: s.brush(), tally: newTally(), running: map[string]bool{}, waits: map[string]string{},
+		told: map[string]bool{}, group: map[string]string{},
+	}
 }
 
 // Observe draws one event. What goes wrong in drawing is nobody's business: a broken terminal must not end a walk.
 func (v *Events) Observe(e run.Event) {
 	defer func() { _ = recover() }() // of drawing alone: nothing of the walk happens in here
 	v.tally.add(e)
+	v.names = max(v.names, cells(Line(e.Host)))
 	switch e.Kind {
 	case run.RunStarted, run.RunResumed:
 		v.begin(e)
@@ -70,6 +79,14 @@ func (v *Events) begin(e run.Event) {
 		for _, h := range e.Plan.Hosts {
 			v.names = max(v.names, cells(Line(h.Name)))
 		}
+		for _, list := range [][]plan.Block{e.Plan.Blocks, e.Plan.Clean} {
+			for _, l := range alike(list) {
+				shared := title(l)
+				for _, b := range l {
+					v.group[b.ID] = shared
+				}
+			}
+		}
 	}
 	v.write(v.stamp(e) + v.paint(strong, what) + "\n")
 }
@@ -90,12 +107,16 @@ func (v *Events) title(e run.Event) string {
 	return Line(e.Block)
 }
 
+// block heads a block, or once all the blocks that are alike and run at the same time.
 func (v *Events) block(e run.Event) {
-	title := v.title(e)
-	if b, ok := v.tally.blocks[e.Block]; ok {
-		title = blockTitle(b)
+	head, ok := v.group[e.Block]
+	if !ok {
+		head = v.title(e)
 	}
-	v.write("\n" + v.stamp(e) + v.paint(strong, title) + "\n")
+	if head != v.headed {
+		v.write("\n" + v.stamp(e) + v.paint(strong, head) + "\n")
+	}
+	v.headed = head
 }
 
 func (v *Events) blockSkipped(e run.Event) {
@@ -103,6 +124,7 @@ func (v *Events) blockSkipped(e run.Event) {
 	if b, ok := v.tally.blocks[e.Block]; ok {
 		title = blockTitle(b)
 	}
+	v.headed = ""
 	v.write("\n" + v.stamp(e) + v.paint(strong, title) + v.paint(good, "  done already") + evidence(e.Text) + "\n")
 }
 
@@ -117,16 +139,22 @@ func (v *Events) head(e run.Event) string {
 	return v.stamp(e) + pad(Line(e.Host), v.names) + "  " + v.title(e)
 }
 
-// stepStarted begins a line that stepEnded ends, unless something else is written in between.
+// stepStarted begins a line that stepEnded ends, unless something else is written in between. Of steps that run at the
+// same time only the first begins one: the others have theirs when they end.
 func (v *Events) stepStarted(e run.Event) {
+	v.running[e.Step] = true
+	if len(v.running) > 1 && !v.screen.Verbose {
+		return
+	}
 	v.write(v.head(e) + " …")
 	v.open = e.Step
 }
 
 func (v *Events) stepEnded(e run.Event) {
+	delete(v.running, e.Step)
 	word, t := "done", good
 	if e.Kind == run.StepSkipped {
-		word, t = "not needed", faint
+		word, t = "already so", faint
 	}
 	end := v.paint(t, word)
 	if e.Took > 0 {
@@ -145,6 +173,7 @@ func (v *Events) stepEnded(e run.Event) {
 
 // failed tells a failure once: with its step, and with its block only what is left there and what no step told.
 func (v *Events) failed(e run.Event) {
+	delete(v.running, e.Step)
 	p := v.screen.page()
 	if v.open == e.Step && e.Step != "" {
 		p.line(" %s", v.paint(bad, "failed"))
@@ -179,6 +208,10 @@ func (v *Events) progress(e run.Event) {
 	if text == "" || !v.screen.Verbose && e.Size > 0 && e.Sent < e.Size {
 		return
 	}
+	if v.waits[e.Step] == text {
+		return
+	}
+	v.waits[e.Step] = text
 	v.write(v.stamp(e) + pad(Line(e.Host), v.names) + "  " + v.paint(faint, "· "+text) + "\n")
 }
 

@@ -25,9 +25,11 @@ func levels() []checks.Level {
 	return []checks.Level{checks.Block, checks.UnknownFact, checks.Warn, checks.Pass}
 }
 
-// causes groups findings that say the same of several hosts, in the order of first mention.
+// causes groups findings that say the same of several hosts, in the order of first mention. Their remedies may differ
+// in the host's name.
 func causes(found []checks.Finding, level checks.Level) []cause {
 	var out []cause
+	at := map[checks.Finding]int{}
 	for _, f := range found {
 		if f.Level == "" {
 			f.Level = checks.UnknownFact // a finding without a level blocks, so it is shown as what it is
@@ -35,14 +37,18 @@ func causes(found []checks.Finding, level checks.Level) []cause {
 		if f.Level != level {
 			continue
 		}
-		host := f.Host
-		f.Host = ""
-		i := slices.IndexFunc(out, func(c cause) bool { return c.Finding == f })
-		if i < 0 {
-			out, i = append(out, cause{Finding: f}), len(out)
+		key := f
+		key.Host = ""
+		if f.Host != "" {
+			key.Remedy = strings.ReplaceAll(f.Remedy, f.Host, "\x00")
 		}
-		if host != "" && !slices.Contains(out[i].hosts, host) {
-			out[i].hosts = append(out[i].hosts, host)
+		i, known := at[key]
+		if !known {
+			i = len(out)
+			at[key], out = i, append(out, cause{Finding: f})
+		}
+		if f.Host != "" && !slices.Contains(out[i].hosts, f.Host) {
+			out[i].hosts = append(out[i].hosts, f.Host)
 		}
 	}
 	return out
@@ -85,8 +91,20 @@ func (p *page) cause(c cause) {
 	}
 	p.item(lead, levelTone(c.Level), plain, text)
 	if c.Remedy != "" {
-		p.item(strings.Repeat(" ", len(lead))+"next: ", faint, plain, Line(c.Remedy))
+		p.item(strings.Repeat(" ", len(lead))+"next: ", faint, plain, Line(c.remedy()))
 	}
+}
+
+// remedy is the remedy for all hosts of the cause: where it selects the first one with -l, it selects all.
+func (c cause) remedy() string {
+	if len(c.hosts) < 2 || !strings.Contains(c.Remedy, c.Host) {
+		return c.Remedy
+	}
+	one := "-l " + c.Host
+	if strings.Contains(c.Remedy, one) {
+		return strings.ReplaceAll(c.Remedy, one, "-l "+strings.Join(c.hosts, ","))
+	}
+	return c.Remedy + "   # and so for the others"
 }
 
 func levelTone(l checks.Level) tone {

@@ -64,6 +64,10 @@ func rollingPlan() plan.Plan {
 			{Check: "deb-arch", Host: "节点二", Level: checks.Block, Text: "the package is for arm64, the host is amd64",
 				Remedy: "put the amd64 package into the directory given with --debs"},
 			{Check: "disk", Host: "gw1", Level: checks.UnknownFact, Text: "free space is not known: \x1b[2J df: not found"},
+			{Check: "agent", Host: "node-a", Level: checks.Warn, Text: "kibo-agent is not installed", Remedy: "kibo-rollout agent install -l node-a"},
+			{Check: "agent", Host: "gw1", Level: checks.Warn, Text: "kibo-agent is not installed", Remedy: "kibo-rollout agent install -l gw1"},
+			{Check: "sudo", Host: "ctrl1", Level: checks.Block, Text: "no sudo", Remedy: "ssh ctrl1 sudo -l"},
+			{Check: "sudo", Host: "gw1", Level: checks.Block, Text: "no sudo", Remedy: "ssh gw1 sudo -l"},
 			{Check: "clock", Host: "gw1", Level: checks.Warn, Text: "its clock is 40s behind"},
 		},
 	}

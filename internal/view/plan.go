@@ -97,6 +97,7 @@ func (p *page) planBlocks(pl plan.Plan, verbose bool) {
 	for _, b := range slices.Concat(pl.Blocks, pl.Clean) {
 		lead = max(lead, len(strconv.Itoa(b.Wave)))
 	}
+	seen := map[string]int{} // wave of the first block with these steps
 	for i, list := range [][]plan.Block{pl.Blocks, pl.Clean} {
 		if i == 1 && len(list) > 0 {
 			p.text("  ", faint, "afterwards, also when the walk was refused before anything was replaced:")
@@ -109,6 +110,11 @@ func (p *page) planBlocks(pl plan.Plan, verbose bool) {
 				p.planSteps(margin, l[0])
 				continue
 			}
+			if wave, ok := seen[steps(l[0])]; ok {
+				p.text(margin, faint, fmt.Sprintf("the same steps as in %d", wave))
+				continue
+			}
+			seen[steps(l[0])] = l[0].Wave
 			p.text(margin, plain, titles(l[0].Steps))
 			if len(l[0].Finally) > 0 {
 				p.item(margin+"in any case: ", faint, plain, titles(l[0].Finally))
@@ -134,11 +140,12 @@ func alike(blocks []plan.Block) [][]plan.Block {
 
 // shape is what a block is, whatever its host.
 func shape(b plan.Block) string {
-	words := []string{strconv.Itoa(b.Wave), b.Title}
-	for _, st := range slices.Concat(b.Steps, b.Finally) {
-		words = append(words, st.Title)
-	}
-	return strings.ReplaceAll(strings.Join(words, "\x00"), b.Host, "\x00")
+	return strconv.Itoa(b.Wave) + "\x00" + strings.ReplaceAll(b.Title, b.Host, "\x00") + "\x00" + steps(b)
+}
+
+// steps is what a block does, whatever its host.
+func steps(b plan.Block) string {
+	return strings.ReplaceAll(titles(b.Steps)+"\x00"+titles(b.Finally), b.Host, "\x00")
 }
 
 // title names blocks that are alike, with all their hosts in the place of the first one's.
@@ -201,10 +208,10 @@ func titles(steps []plan.Step) string {
 }
 
 func (p *page) planCounts(pl plan.Plan) {
-	steps, changes, disrupts := 0, 0, 0
+	all, changes, disrupts := 0, 0, 0
 	for _, b := range slices.Concat(pl.Blocks, pl.Clean) {
 		for _, st := range slices.Concat(b.Steps, b.Finally) {
-			steps++
+			all++
 			switch st.Effect {
 			case command.Changes:
 				changes++
@@ -215,7 +222,7 @@ func (p *page) planCounts(pl plan.Plan) {
 	}
 	p.gap()
 	p.text("", strong, fmt.Sprintf("%s, %s, %s: %d change a host, %d stop or start a service",
-		count(len(pl.Hosts), "host"), count(len(pl.Blocks)+len(pl.Clean), "block"), count(steps, "step"), changes, disrupts))
+		count(len(pl.Hosts), "host"), count(len(pl.Blocks)+len(pl.Clean), "block"), count(all, "step"), changes, disrupts))
 }
 
 // count is a number with its noun.

@@ -133,8 +133,8 @@ func (p *page) statusGates(st Status) {
 // gateCell says until when the gate is open, by the host's own clock.
 func gateCell(g gate.Status, clock time.Time) cell {
 	if !g.Open || g.Window == nil {
-		text := "closed"
-		if g.Reason != "" {
+		text := "closed" // no allow-file is the normal closed gate (Z5) and needs no reason
+		if g.Reason != "" && g.Code != gate.CodeMissing {
 			text += ": " + Line(g.Reason)
 		}
 		return cell{text: text}
