@@ -2,12 +2,14 @@ package simfleet
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/kibotos/kibo-rollout/internal/simfleet/memfs"
 )
 
 // newFleet starts a fleet for one test.
@@ -71,19 +73,79 @@ func execLine(t *testing.T, c *ssh.Client, line, stdin string) result {
 	return r
 }
 
-func TestSmoke(t *testing.T) {
-	f := newFleet(t, Spec{Ctrl: 1, Nodes: 2, GW: 1, InstancesPerNode: 2, AgentVersion: "0.1.0"})
-	for _, tc := range []struct{ host, line, stdin string }{
-		{"ctrl-1", "kibo node list", ""},
-		{"ctrl-1", "/bin/sh -s", "echo hello; uname -m\nsudo -n -- id\nread x\nvalue\necho got $x\nnosuch; echo $?\nexit 3\n"},
-		{"node-1", "systemctl show -p Id,ActiveState,MainPID,ExecMainStartTimestampMonotonic 'kibotos-vmm-*.service'", ""},
-		{"node-1", "sudo -n kibo-agent status --output json; ls /var/lib/kibotos/node", ""},
-		{"node-1", "sudo -n /usr/bin/kibotos-node check-upgrade --preview --config /etc/kibotos/node/config.toml --runtime-dir /usr/lib/kibotos/node", ""},
-		{"ctrl-1", "sudo -n -u kibotos-ctrl /usr/bin/kibotos-ctrl check-upgrade --config /etc/kibotos/ctrl/config.toml", ""},
+// hostRoot is root on a host.
+var hostRoot = memfs.Cred{}
+
+func TestStrict(t *testing.T) {
+	f := newFleet(t, Spec{Hosts: []HostSpec{{Name: "a"}}})
+	c := dial(t, f, "a")
+	for line, want := range map[string]string{
+		"frobnicate --all":                     "frobnicate",
+		"systemctl show -p Colour some.target": "systemctl show -p Colour",
+		"df -h":                                "df -h",
+		"mkdir --colour x":                     "mkdir --colour",
+		"dpkg --purge x":                       "/usr/bin/dpkg --purge x",
 	} {
-		r := execLine(t, dial(t, f, tc.host), tc.line, tc.stdin)
-		t.Logf("%s: %s\n%s%s-> %d", tc.host, tc.line, r.out, r.err, r.exit)
+		before := len(f.Machine("a").Unknown())
+		execLine(t, c, line, "")
+		if got := f.Machine("a").Unknown(); len(got) != before+1 || got[before] != want {
+			t.Errorf("%s: noted %q, want %q", line, got[before:], want)
+		}
 	}
-	_ = context.Background
-	t.Log(f.Machine("ctrl-1").Unknown(), f.Machine("node-1").Unknown(), f.Machine("gw-1").Unknown())
+	if r := execLine(t, c, "frobnicate", ""); r.exit != 127 || r.err != "sh: 1: frobnicate: not found\n" {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestSudo(t *testing.T) {
+	f := newFleet(t, Spec{Hosts: []HostSpec{{Name: "free"}, {Name: "password", Password: "secret"}, {Name: "none", NoSudo: true}}})
+	for _, tc := range []struct {
+		host, line, stdin string
+		exit              int
+		out               string
+	}{
+		{"free", "sudo -n -- id -u", "", 0, "0\n"},
+		{"free", "sudo -n -u ops -- id -un", "", 0, "ops\n"},
+		{"password", "sudo -n -- id -u", "", 1, ""},
+		{"password", "sudo -S -p '' -- id -u", "wrong\nsecret\n", 0, "0\n"},
+		{"password", "sudo -S -p '' -- cat", "secret\nrest\n", 0, "rest\n"},
+		{"password", "sudo -S -p '' -- id -u", "wrong\n", 1, ""},
+		{"none", "sudo -n -- id -u", "", 1, ""},
+	} {
+		if r := execLine(t, dial(t, f, tc.host), tc.line, tc.stdin); r.exit != tc.exit || r.out != tc.out {
+			t.Errorf("%s: %s: %+v", tc.host, tc.line, r)
+		}
+	}
+}
+
+// The hosts live by the injected clock.
+func TestInjectedClock(t *testing.T) {
+	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	f := newFleet(t, Spec{Hosts: []HostSpec{{Name: "a"}}, Now: func() time.Time { return now }})
+	if r := execLine(t, dial(t, f, "a"), "date -u +%s", ""); r.out != "1893553445\n" {
+		t.Errorf("got %q", r.out)
+	}
+}
+
+func TestManyHosts(t *testing.T) {
+	f := newFleet(t, Spec{Ctrl: 1, Nodes: 200, InstancesPerNode: 1})
+	if r := execLine(t, dial(t, f, "ctrl-1"), "kibo node list | grep -c ' READY '", ""); r.out != "200\n" {
+		t.Errorf("got %+v", r)
+	}
+	if f.Machine("node-007") == nil || f.Machine("node-007").Addr() == f.Machine("node-008").Addr() {
+		t.Error("hosts are not named or share a port")
+	}
+}
+
+func TestBadSpec(t *testing.T) {
+	for _, s := range []Spec{
+		{Version: "9.9.9", Ctrl: 1},
+		{Hosts: []HostSpec{{Name: "a"}, {Name: "a"}}},
+		{Hosts: []HostSpec{{}}},
+	} {
+		if f, err := New(s); err == nil {
+			_ = f.Close()
+			t.Errorf("a fleet was made of %+v", s)
+		}
+	}
 }

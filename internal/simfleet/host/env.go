@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -93,36 +92,6 @@ func (e *env) TryLock(name string) (io.Closer, error) {
 		return nil, fmt.Errorf("%s: %w", name, standin.ErrLocked)
 	}
 	return l, nil
-}
-
-// The key-value database is one JSON file here.
-
-func (e *env) ReadStore(name string) (map[string]string, error) {
-	data, err := e.m.fs.ReadFile(e.p.Cred, name)
-	if err != nil {
-		return nil, err
-	}
-	return e.m.stores.get(name, data)
-}
-
-func (e *env) UpdateStore(name string, change func(map[string]string) error) error {
-	e.m.stores.write.Lock()
-	defer e.m.stores.write.Unlock()
-	pairs, err := e.ReadStore(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		pairs, err = map[string]string{}, nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := change(pairs); err != nil {
-		return err
-	}
-	data, err := json.Marshal(pairs)
-	if err != nil {
-		return err
-	}
-	return e.WriteFile(name, data, 0o600)
 }
 
 func (e *env) Unit(name string) (standin.Unit, error) { return standinUnit(e.m.Unit(name)), nil }

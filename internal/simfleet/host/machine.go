@@ -51,7 +51,7 @@ type Machine struct {
 	unknown  []string
 	logs     []logLine
 
-	stores storeCache
+	stores stores
 	apt    sync.Mutex // /var/lib/dpkg/lock-frontend
 }
 
