@@ -17,17 +17,17 @@ type Events struct {
 	names   int               // cells of the longest host name
 	open    string            // step whose line is begun and has no end yet
 	running map[string]bool   // steps
-	waits   map[string]string // by step: what its last progress line said
+	waits   map[string]string // by host and step: what its last progress line was about
 	told    map[string]bool   // blocks whose failure was told with its step
 	group   map[string]string // by block: the title it shares with those that are alike
-	headed  string            // the last title
+	headed  map[string]bool   // titles of blocks
 }
 
 // Events starts a view of one walk.
 func (s Screen) Events() *Events {
 	return &Events{
 		screen: s, paint: s.brush(), tally: newTally(), running: map[string]bool{}, waits: map[string]string{},
-		told: map[string]bool{}, group: map[string]string{},
+		told: map[string]bool{}, group: map[string]string{}, headed: map[string]bool{},
 	}
 }
 
@@ -113,10 +113,10 @@ func (v *Events) block(e run.Event) {
 	if !ok {
 		head = v.title(e)
 	}
-	if head != v.headed {
+	if !v.headed[head] {
 		v.write("\n" + v.stamp(e) + v.paint(strong, head) + "\n")
 	}
-	v.headed = head
+	v.headed[head] = true
 }
 
 func (v *Events) blockSkipped(e run.Event) {
@@ -124,7 +124,6 @@ func (v *Events) blockSkipped(e run.Event) {
 	if b, ok := v.tally.blocks[e.Block]; ok {
 		title = blockTitle(b)
 	}
-	v.headed = ""
 	v.write("\n" + v.stamp(e) + v.paint(strong, title) + v.paint(good, "  done already") + evidence(e.Text) + "\n")
 }
 
@@ -196,22 +195,27 @@ func (v *Events) failed(e run.Event) {
 	v.write(p.String())
 }
 
-// progress tells what a step waits for. Of an upload every packet is for a live view; here its end counts.
+// largeUpload is worth telling about while it goes on, in bytes.
+const largeUpload = 10_000_000
+
+// progress tells what a step waits for, once, and the quarters of a large upload.
 func (v *Events) progress(e run.Event) {
-	text := Line(e.Text)
+	text, mark := Line(e.Text), Line(e.Text)
 	if e.Size > 0 {
+		if e.Size < largeUpload && !v.screen.Verbose {
+			return
+		}
 		if text == "" {
 			text = Line(e.Title)
 		}
-		text += fmt.Sprintf(", %s of %s", size(e.Sent), size(e.Size))
+		mark = fmt.Sprintf("%s %d/4", text, e.Sent*4/e.Size)
+		text = fmt.Sprintf("%s, %s of %s", text, size(e.Sent), size(e.Size))
 	}
-	if text == "" || !v.screen.Verbose && e.Size > 0 && e.Sent < e.Size {
+	key := e.Host + " " + e.Step
+	if text == "" || v.waits[key] == mark {
 		return
 	}
-	if v.waits[e.Step] == text {
-		return
-	}
-	v.waits[e.Step] = text
+	v.waits[key] = mark
 	v.write(v.stamp(e) + pad(Line(e.Host), v.names) + "  " + v.paint(faint, "· "+text) + "\n")
 }
 
