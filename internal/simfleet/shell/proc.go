@@ -82,8 +82,9 @@ func (in *Input) Read(b []byte) (int, error) { return in.r.Read(b) }
 
 // lineReader gives the parser at most one line at a time, so that what follows is left to the commands.
 type lineReader struct {
-	r    io.Reader
-	left []byte
+	r     io.Reader
+	left  []byte
+	ended bool // the shell has exited: nothing more is read
 }
 
 // ReadLine reads up to and with the next newline from any reader, without reading further.
@@ -108,6 +109,9 @@ func ReadLine(r io.Reader) (string, error) {
 }
 
 func (l *lineReader) Read(p []byte) (int, error) {
+	if l.ended {
+		return 0, io.EOF
+	}
 	if len(l.left) == 0 {
 		line, err := ReadLine(l.r)
 		if line == "" && err != nil {

@@ -93,28 +93,39 @@ func read(ctx context.Context, h Host, p *Proc, params []string) int {
 	if err != nil {
 		return p.Fail(exitUsage, "%v", err)
 	}
-	status := 0
+	src := &lineReader{r: p.Stdin}
 	parser := newParser()
-	for stmts, err := range parser.InteractiveSeq(&lineReader{r: p.Stdin}) {
-		if err != nil {
-			return p.Fail(exitUsage, "Syntax error: %v", err)
-		}
-		if parser.Incomplete() {
-			continue
-		}
-		for _, s := range stmts {
-			status, err = code(r.Run(ctx, s))
-			if err != nil {
-				return p.Fail(exitUsage, "%v", err)
-			}
-			if r.Exited() {
-				return status
-			}
+	status := 0
+	// The parser goes on after the loop was left, and panics; so the loop is never left, its input ends instead.
+	for stmts, err := range parser.InteractiveSeq(src) {
+		switch {
+		case src.ended:
+		case err != nil:
+			status, src.ended = p.Fail(exitUsage, "Syntax error: %v", err), true
+		case !parser.Incomplete():
+			status, src.ended = statements(ctx, p, r, stmts, status)
 		}
 	}
-	// An empty file at the end runs a trap on EXIT.
-	_, _ = code(r.Run(ctx, &syntax.File{}))
+	if !r.Exited() {
+		// An empty file at the end runs a trap on EXIT.
+		_, _ = code(r.Run(ctx, &syntax.File{}))
+	}
 	return status
+}
+
+// statements runs those of one line and reports whether the shell ends with them.
+func statements(ctx context.Context, p *Proc, r *interp.Runner, stmts []*syntax.Stmt, status int) (int, bool) {
+	for _, s := range stmts {
+		var err error
+		status, err = code(r.Run(ctx, s))
+		if err != nil {
+			return p.Fail(exitUsage, "%v", err), true
+		}
+		if r.Exited() {
+			return status, true
+		}
+	}
+	return status, false
 }
 
 func code(err error) (int, error) {
