@@ -15,6 +15,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Output is what a command on a host gave. A non-zero exit is no error.
@@ -53,6 +56,11 @@ func (l *Lab) Stream(ctx context.Context, host string, in io.Reader, out, errs i
 		"LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive"}
 	command := exec.CommandContext(ctx, "nsenter", append(enter, argv...)...)
 	command.Stdin, command.Stdout, command.Stderr = in, out, errs
+	// nsenter runs the command as its child: on a cancelled context both must end, and nobody may wait for a
+	// grandchild that holds the streams.
+	command.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return unix.Kill(-command.Process.Pid, unix.SIGKILL) }
+	command.WaitDelay = 2 * time.Second
 	err = command.Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.Exited() {

@@ -92,7 +92,8 @@ func (l *Lab) waitRunning(ctx context.Context, host Host) error {
 	defer cancel()
 	state := "not started"
 	for {
-		output, err := l.Exec(limited, host.Name, "systemctl", "is-system-running", "--wait")
+		// Asked again and again: with --wait, systemctl can miss the end of a boot that is just ending.
+		output, err := l.Exec(limited, host.Name, "systemctl", "is-system-running")
 		if word := strings.TrimSpace(output.Stdout); err == nil && word != "" {
 			state = word
 		}
@@ -103,7 +104,7 @@ func (l *Lab) waitRunning(ctx context.Context, host Host) error {
 			failed, _ := l.Exec(limited, host.Name, "systemctl", "--failed", "--plain", "--no-legend")
 			return fmt.Errorf("cannot boot host %s: systemd says degraded: %s", host.Name, strings.TrimSpace(failed.Stdout))
 		}
-		if err := pause(limited, 50*time.Millisecond); err != nil {
+		if err := pause(limited, 100*time.Millisecond); err != nil {
 			console, _ := os.ReadFile(filepath.Join(l.hostDir(host.Name), "console.log"))
 			return fmt.Errorf("cannot boot host %s: systemd says %q, sshd answers: %t: %w\n%s",
 				host.Name, state, answers(host), err, lastLines(string(console), 15))
