@@ -127,6 +127,9 @@ func prepare(ctx context.Context, spec Spec) (*Lab, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := raiseLimits(spec.Log); err != nil {
+		return nil, err
+	}
 	lab := &Lab{Dir: spec.Dir, cgroups: root, log: spec.Log}
 	group, limited := errgroup.WithContext(ctx)
 	var bottoms map[string]string
