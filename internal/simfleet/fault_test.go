@@ -181,11 +181,11 @@ func TestGatewayPackageRefuses(t *testing.T) {
 	}
 	c := dial(t, f, "gw-1")
 	install := "sudo apt-get install -y /tmp/gw.deb"
-	if r := execLine(t, c, install, ""); r.exit != 100 || !strings.Contains(r.err, "kibotos-gw.service is active") {
+	if r := execLine(t, c, install, ""); r.exit != 100 || !strings.Contains(r.out, "kibotos-gw.service is active") {
 		t.Errorf("active: %+v", r)
 	}
 	m.Kill("kibotos-gw.service")
-	if r := execLine(t, c, install, ""); r.exit != 100 || !strings.Contains(r.err, "kibotos-gw.service is failed") {
+	if r := execLine(t, c, install, ""); r.exit != 100 || !strings.Contains(r.out, "kibotos-gw.service is failed") {
 		t.Errorf("failed: %+v", r)
 	}
 	execLine(t, c, "sudo systemctl reset-failed kibotos-gw.service", "")

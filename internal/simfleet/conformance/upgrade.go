@@ -80,12 +80,12 @@ func (f Fleet) stage(t *testing.T, part string) {
 func (f Fleet) refusals(t *testing.T) {
 	t.Helper()
 	old := step{on: "node", argv: []string{"dpkg-query", "-W", "-f", "${Version} ${db:Status-Status}", "kibotos-node"}, out: regexp.QuoteMeta(f.From) + " installed"}
-	f.run(t, step{on: "node", argv: sudo(apt("node")...), exit: 100})
+	f.run(t, step{on: "node", argv: sudo(apt("node")...), exit: 100, err: `.*kibo-agent: refused: install kibotos-node ` + regexp.QuoteMeta(f.To) + `\n.*`})
 	f.run(t, old)
-	f.run(t, step{on: "node", argv: sudo("dpkg", "-i", stageDir+"/node.deb"), exit: 2})
+	f.run(t, step{on: "node", argv: sudo("dpkg", "-i", stageDir+"/node.deb"), exit: 2, err: `.*kibo-agent: refused: .*`})
 	f.run(t, old)
 	f.window(t, "node")
-	f.run(t, step{on: "node", argv: sudo(apt("node")...), exit: 100, err: `.*kibotos-node: refused: kibotos-node.service is active, stop it first\n.*`})
+	f.run(t, step{on: "node", argv: sudo(apt("node")...), exit: 100, out: `.*kibotos-node: refused: kibotos-node.service is active, stop it first\n.*`})
 	f.run(t, old)
 	f.run(t, step{on: "node", argv: sudo("kibo-agent", "close")})
 }

@@ -2,12 +2,16 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/kibotos/kibo-rollout/agent/gate"
 	"github.com/kibotos/kibo-rollout/internal/simfleet/memfs"
+	"github.com/kibotos/kibo-rollout/internal/simfleet/shell"
 )
 
 // gated is what a change to package files asks the gate: only those of Kibotos count.
@@ -52,7 +56,7 @@ func (m *Machine) allowFile(name string) (gate.AllowFile, error) {
 	info, err := m.fs.Lstat(memfs.Cred{}, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return gate.AllowFile{}, gate.Deny(gate.CodeMissing, "there is no allow-file at %s", name)
+		return gate.AllowFile{}, gate.Deny(gate.CodeMissing, "there is no %s", name)
 	case err != nil:
 		return gate.AllowFile{}, gate.Deny(gate.CodeUnreadable, "cannot read allow-file: %v", err)
 	case info.Mode()&fs.ModeSymlink != 0:
@@ -97,4 +101,13 @@ func (m *Machine) Gate() (gate.Verdict, *gate.AllowFile) {
 		return v, nil
 	}
 	return v, &f
+}
+
+// sayRefused prints what a hook says to the person who called apt-get or dpkg.
+func (m *Machine) sayRefused(p *shell.Proc, req gate.Request, v gate.Verdict) {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(req.Packages)) {
+		words = append(words, name+" "+req.Packages[name])
+	}
+	_, _ = fmt.Fprintf(p.Stderr, "kibo-agent: refused: install %s\n  because: %s\n  next: kibo-agent status\n", strings.Join(words, ", "), v.Reason)
 }

@@ -107,10 +107,12 @@ func (m *Machine) aptInstall(ctx context.Context, p *shell.Proc, o options) int 
 	if code := m.aptGate(p, todo); code != 0 {
 		return code
 	}
+	dpkg := *p
+	dpkg.Stderr = p.Stdout // apt gives dpkg a terminal of its own, so everything that it says is on standard output
 	for _, u := range todo {
 		m.w.Sleep(ctx, m.w.Lat.Install)
-		if err := m.install(ctx, p, u.file, u.deb); err != nil {
-			_, _ = fmt.Fprintf(p.Stderr, "dpkg: %v\nErrors were encountered while processing:\n %s\n", err, u.file)
+		if err := m.install(ctx, &dpkg, u.file, u.deb); err != nil {
+			p.Printf("dpkg: %v\nErrors were encountered while processing:\n %s\n", err, u.file)
 			return aptFail(p, "Sub-process /usr/bin/dpkg returned an error code (1)")
 		}
 	}
@@ -151,8 +153,8 @@ func (m *Machine) aptGate(p *shell.Proc, todo []upgrade) int {
 		return 0
 	}
 	if v := m.gateVerdict(req); !v.Open && !m.jobOpened(req) {
-		_, _ = fmt.Fprintf(p.Stderr, "kibo-agent: %s\n", v.Reason)
-		_, _ = fmt.Fprintln(p.Stderr, "E: Sub-process /usr/bin/kibo-agent apt-hook returned an error code (4)")
+		m.sayRefused(p, req, v)
+		_, _ = fmt.Fprintln(p.Stderr, "E: Sub-process /usr/bin/kibo-agent apt-hook returned an error code (1)")
 		return aptFail(p, "Failure running script /usr/bin/kibo-agent apt-hook")
 	}
 	return 0

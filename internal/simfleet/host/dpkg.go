@@ -74,8 +74,8 @@ func (m *Machine) dpkgInstall(ctx context.Context, p *shell.Proc, files []string
 		}
 		if req, found := gated(d); found && m.dpkgHook() != "" {
 			if v := m.gateVerdict(req); !v.Open && !m.jobOpened(req) {
-				_, _ = fmt.Fprintf(p.Stderr, "kibo-agent: %s\n", v.Reason)
-				return p.Fail(2, "error: error executing hook '%s', exit code 4", m.dpkgHook())
+				m.sayRefused(p, req, v)
+				return p.Fail(2, "error: error executing hook '%s', exit code 256", m.dpkgHook())
 			}
 		}
 		if err := m.install(ctx, p, name, d); err != nil {
