@@ -66,11 +66,11 @@ func refused(t *testing.T, host, reason string) {
 	t.Helper()
 	before := nodeVersion(t, host)
 	for line, exit := range map[string]int{
-		"apt-get install -y " + nodeDebAt:         100,
-		"apt-get remove -y kibotos-node":          100,
-		"dpkg -i " + nodeDebAt:                    2,
-		"dpkg --purge kibotos-node":               2,
-		"dpkg -i " + helloDebAt + " " + nodeDebAt: 2,
+		"apt-get install -y --reinstall " + nodeDebAt: 100,
+		"apt-get remove -y kibotos-node":              100,
+		"dpkg -i " + nodeDebAt:                        2,
+		"dpkg --purge kibotos-node":                   2,
+		"dpkg -i " + helloDebAt + " " + nodeDebAt:     2,
 	} {
 		got := Try(t, host, strings.Fields(line)...)
 		if got.Exit != exit || !strings.Contains(got.Stdout+got.Stderr, reason) {

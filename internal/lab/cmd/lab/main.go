@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -111,7 +112,7 @@ func status(dir *string) *cobra.Command {
 			for _, host := range open.Hosts() {
 				state := "down"
 				if output, err := open.Exec(cmd.Context(), host.Name, "systemctl", "is-system-running"); err == nil {
-					state = strings.TrimSpace(output.Stdout)
+					state = cmp.Or(strings.TrimSpace(output.Stdout), "starting")
 				}
 				if _, err := fmt.Fprintf(out, "%-10s %-9s %s:%-5d %s\n", host.Name, host.Suite, host.Address, host.Port, state); err != nil {
 					return err
