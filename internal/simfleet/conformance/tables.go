@@ -29,7 +29,7 @@ func (f Fleet) facts() []step {
 			out: `(LoadState=not-found\n|ActiveState=inactive\n){2}`},
 		{name: "value", on: "node", argv: []string{"systemctl", "show", "-p", "ActiveState", "--value", "kibotos-node.service"}, out: `active\n`},
 		{name: "is active", on: "node", argv: []string{"systemctl", "is-active", "kibotos-node.service"}, out: `active\n`},
-		{name: "is not active", on: "node", argv: []string{"systemctl", "is-active", "kibotos-ctrl.service"}, exit: 4, out: `inactive\n`},
+		{name: "is not active", on: "node", argv: []string{"systemctl", "is-active", "kibotos-ctrl.service"}, exit: 3, also: 4, out: `inactive\n`},
 		{name: "no vm", on: "gw", argv: []string{"systemctl", "show", "-p", "Id,ActiveState,MainPID,ExecMainStartTimestampMonotonic", "kibotos-vmm-*.service"}, out: ``},
 		{name: "vms", on: "node", argv: []string{"systemctl", "show", "-p", "Id,ActiveState,MainPID,ExecMainStartTimestampMonotonic", "kibotos-vmm-*.service"},
 			out: `((MainPID=[1-9][0-9]*\n|ExecMainStartTimestampMonotonic=[1-9][0-9]*\n|Id=kibotos-vmm-.*\.service\n|ActiveState=active\n){4}\n?)+`},

@@ -85,7 +85,7 @@ func (f Fleet) refusals(t *testing.T) {
 	f.run(t, step{on: "node", argv: sudo("dpkg", "-i", stageDir+"/node.deb"), exit: 2, err: `.*kibo-agent: refused: .*`})
 	f.run(t, old)
 	f.window(t, "node")
-	f.run(t, step{on: "node", argv: sudo(apt("node")...), exit: 100, out: `.*kibotos-node: refused: kibotos-node.service is active, stop it first\n.*`})
+	f.run(t, step{on: "node", argv: sudo(apt("node")...), exit: 100, out: `.*kibotos-node: refused: kibotos-node.service is active, stop it first\r?\n.*`})
 	f.run(t, old)
 	f.run(t, step{on: "node", argv: sudo("kibo-agent", "close")})
 }

@@ -107,12 +107,14 @@ func (m *Machine) aptInstall(ctx context.Context, p *shell.Proc, o options) int 
 	if code := m.aptGate(p, todo); code != 0 {
 		return code
 	}
+	// apt gives dpkg a terminal of its own: everything that it says is on standard output, with a terminal's line ends.
 	dpkg := *p
-	dpkg.Stderr = p.Stdout // apt gives dpkg a terminal of its own, so everything that it says is on standard output
+	dpkg.Stdout = &crlf{w: p.Stdout}
+	dpkg.Stderr = dpkg.Stdout
 	for _, u := range todo {
 		m.w.Sleep(ctx, m.w.Lat.Install)
 		if err := m.install(ctx, &dpkg, u.file, u.deb); err != nil {
-			p.Printf("dpkg: %v\nErrors were encountered while processing:\n %s\n", err, u.file)
+			dpkg.Printf("dpkg: %v\nErrors were encountered while processing:\n %s\n", err, u.file)
 			return aptFail(p, "Sub-process /usr/bin/dpkg returned an error code (1)")
 		}
 	}
