@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -33,14 +34,18 @@ func gated(t *testing.T) []lab.Host {
 			hosts = append(hosts, host)
 		}
 	}
+	names := make([]string, 0, len(hosts))
+	for _, host := range hosts {
+		names = append(names, host.Name)
+	}
 	renew := func() {
-		for _, host := range hosts {
-			if err := Lab(t).Remake(t.Context(), host.Name); err != nil {
-				t.Fatal(err)
-			}
+		// Not the test's own context: that has ended when tests clean up.
+		if err := Lab(t).Remake(context.Background(), names...); err != nil {
+			t.Error(err)
 		}
 	}
 	renew()
+	t.Cleanup(renew)
 	debs, err := filepath.Glob(filepath.Join(Lab(t).Debs("0.1.4"), "kibotos-node*.deb"))
 	if err != nil || len(debs) != 1 {
 		t.Fatalf("the node's target packages: %q %v", debs, err)
