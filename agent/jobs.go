@@ -198,10 +198,18 @@ func (j Jobs) start(ctx context.Context, o Order, f gate.AllowFile, now time.Tim
 	if err := errors.Join(writeJSON(j.currentKeyFile(), o, 0o600), syncDir(j.root())); err != nil {
 		return gate.Job{}, err
 	}
-	if err := j.Units.Start(ctx, o.Key); err != nil {
-		return gate.Job{}, fmt.Errorf("cannot start job %s: %w", o.Key, err)
+	err := j.Units.Start(ctx, o.Key)
+	if err == nil {
+		err = j.awaitBegin(ctx, d)
 	}
-	return gate.Job{Key: o.Key, State: gate.JobRunning}, j.awaitBegin(ctx, d)
+	if err == nil {
+		return gate.Job{Key: o.Key, State: gate.JobRunning}, nil
+	}
+	// An error means that nothing was started. When systemd's answer got lost but the job is there, it is a job.
+	if job, lookErr := d.describe(j.Units.Left); lookErr == nil && (job.State == gate.JobRunning || !job.Started.IsZero()) {
+		return job, nil
+	}
+	return gate.Job{}, fmt.Errorf("cannot start job %s: %w", o.Key, err)
 }
 
 // awaitBegin returns when the job's process holds the locks and has written that it began.
