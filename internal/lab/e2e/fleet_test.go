@@ -25,10 +25,13 @@ func Lab(t *testing.T) *lab.Lab {
 	return shared.lab
 }
 
-// Fresh makes every host anew: release 0.1.2, nothing else installed, the same addresses and keys.
-func Fresh(t *testing.T) *lab.Lab {
+// Fresh makes hosts anew, the named ones or all: release 0.1.2, nothing else installed, the same addresses and keys.
+// It may be called in t.Cleanup too.
+func Fresh(t *testing.T, names ...string) *lab.Lab {
 	t.Helper()
-	if err := shared.lab.Remake(t.Context()); err != nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 3*time.Minute)
+	defer cancel()
+	if err := shared.lab.Remake(ctx, names...); err != nil {
 		t.Fatal(err)
 	}
 	return shared.lab

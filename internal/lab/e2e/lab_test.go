@@ -17,6 +17,7 @@ import (
 
 // TestLab proves that the lab is what the other tests take it for.
 func TestLab(t *testing.T) {
+	Fresh(t)
 	for _, host := range Lab(t).Hosts() {
 		t.Run(host.Name, func(t *testing.T) {
 			if got := Exec(t, host.Name, "systemctl", "is-system-running"); got != "running" {
@@ -128,6 +129,7 @@ func vmms(t *testing.T, host string) string {
 
 // TestLabFleet: the stand-in runs as a fleet, and VMMs outlive their node service.
 func TestLabFleet(t *testing.T) {
+	Fresh(t)
 	want := []nodeRow{}
 	for _, host := range Lab(t).With(release.Node) {
 		want = append(want, nodeRow{host.NodeName, "READY", "0.1.2", 2})
