@@ -130,15 +130,13 @@ func NodeRows(res command.Result) checks.Fact[[]checks.NodeRow] {
 func (w *walk) batch(ctx context.Context, host string, b command.Batch) ([]command.Result, error) {
 	for try := 0; ; try++ {
 		conn, err := w.Fleet.Conn(ctx, host)
+		var res []command.Result
 		if err == nil {
-			var res []command.Result
-			if res, err = conn.RunBatch(ctx, b); err == nil {
-				return res, nil
-			}
+			res, err = conn.RunBatch(ctx, b)
 		}
 		var e *remote.Error
-		if try > 0 || !errors.As(err, &e) || e.Kind != remote.Lost {
-			return nil, err
+		if err == nil || try > 0 || !errors.As(err, &e) || e.Kind != remote.Lost {
+			return res, err
 		}
 	}
 }

@@ -99,7 +99,11 @@ func (p *prepared) mode(target release.Target) error {
 	for _, h := range p.answer.hosts {
 		for _, pf := range h.facts.Parts {
 			if v, err := pf.Version.Get(); err == nil && !pf.Part.Gateway() {
-				from = append(from, release.Build{Version: v})
+				revision, err := pf.Revision.Get()
+				if err != nil {
+					revision = "" // matters only off the release lines (K2), where an unknown one is another one
+				}
+				from = append(from, release.Build{Version: v, Revision: revision})
 			}
 		}
 	}
