@@ -70,7 +70,7 @@ func (s *session) apply(ctx context.Context, p *prepared, a *applyFlags, f *flee
 			return err
 		}
 	}
-	if err := p.verdict(false, ""); err != nil {
+	if err := p.verdict(false); err != nil {
 		return s.abandon(ctx, p, err)
 	}
 	if a.check {

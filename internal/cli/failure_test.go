@@ -237,4 +237,3 @@ func (b *bench) occupy(name string) {
 		b.t.Fatal(err)
 	}
 }
-

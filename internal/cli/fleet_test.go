@@ -82,6 +82,18 @@ func (b *bench) world(out, errs *bytes.Buffer) World {
 	}
 }
 
+// session is a session of its own, as another process would have.
+func (b *bench) session() *session {
+	b.t.Helper()
+	var out, errs bytes.Buffer
+	s, err := b.world(&out, &errs).open(&fleetFlags{inventory: []string{b.inv.File}, limit: "all", forks: 50, output: "text"})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(s.close)
+	return s
+}
+
 // said is what one command printed and how it ended.
 type said struct {
 	code     int

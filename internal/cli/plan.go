@@ -29,7 +29,10 @@ func planCmd(w World) *cobra.Command {
 			if err := w.showPlan(f, p); err != nil {
 				return err
 			}
-			return p.verdict(detailed, "kibo-rollout apply "+s.again()+" "+t.again())
+			if err := p.verdict(detailed); err != nil || len(p.left) == 0 {
+				return err
+			}
+			return w.errScreen().Next("kibo-rollout apply " + s.again() + " " + t.again())
 		},
 	}
 	f.add(c, "text", "json")
@@ -65,7 +68,7 @@ func (w World) showPlan(f *fleetFlags, p *prepared) error {
 }
 
 // verdict is how plan ends: blockers first, then whether there is anything to do.
-func (p *prepared) verdict(detailed bool, next string) error {
+func (p *prepared) verdict(detailed bool) error {
 	if n := len(blocking(p.plan.Findings)); n > 0 && len(p.left) > 0 {
 		return fail(exitBlocked, "", "%d findings block the upgrade (see above); nothing was stopped, the staging directories stay for the next plan", n)
 	}
@@ -99,7 +102,7 @@ func checkCmd(w World) *cobra.Command {
 			if err := w.showFindings(f, p.plan.Findings); err != nil {
 				return err
 			}
-			return p.verdict(false, "")
+			return p.verdict(false)
 		},
 	}
 	f.add(c, "text", "json")

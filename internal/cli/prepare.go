@@ -90,7 +90,7 @@ func (s *session) prepare(ctx context.Context, t *targetFlags, observe func(run.
 			return nil, err
 		}
 	}
-	return p, p.finish(s)
+	return p, p.finish()
 }
 
 // mode says how the fleet has to be walked, by K1 to K5.
@@ -197,7 +197,7 @@ func (s *session) previews(ctx context.Context, in plan.Input) ([]report, error)
 }
 
 // finish judges everything and builds the plan.
-func (p *prepared) finish(s *session) error {
+func (p *prepared) finish() error {
 	p.input.Findings = p.evaluate()
 	for _, r := range p.reports {
 		for _, f := range r.report.Findings {

@@ -84,7 +84,7 @@ func usageErrors(c *cobra.Command) {
 	}
 	if c.HasSubCommands() && c.RunE == nil {
 		c.Args = nil
-		c.RunE = func(c *cobra.Command, args []string) error {
+		c.RunE = func(c *cobra.Command, _ []string) error {
 			return fail(exitUsage, c.CommandPath()+" --help", "say what to do: %s", strings.Join(names(c), ", "))
 		}
 	}

@@ -43,11 +43,19 @@ func (s *session) walk(ctx context.Context, p plan.Plan, observe func(run.Event)
 	if !ok {
 		return fail(exitUsage, "", "the inventory has no host in group kibo_ctrl: the run's record and lock live there")
 	}
-	held, err := run.LockFleet(ctx, s.pool, ctrl.Name, ctrl.Kibo.StateDir, s.w.User+" run "+p.ID)
+	lock, err := run.LockFleet(ctx, s.pool, ctrl.Name, ctrl.Kibo.StateDir, s.w.User+" run "+p.ID, s.w.Pause)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = held.Release() }() // the lock ends with the connection anyway
+	defer lock.Release()
+	// What was read before the lock was taken may be old: somebody may have begun and died meanwhile.
+	id, err := run.Current(ctx, s.pool, ctrl.Name, ctrl.Kibo.StateDir)
+	switch {
+	case err != nil:
+		return err
+	case id != "" && id != p.ID:
+		return fail(exitHeld, "kibo-rollout resume "+s.again(), "run %q was begun meanwhile and is not finished: it has to be gone on with first; nothing was changed", id)
+	}
 	file, err := run.OpenFile(s.w.stateDir(), p.ID)
 	if err != nil {
 		return err
@@ -57,7 +65,9 @@ func (s *session) walk(ctx context.Context, p plan.Plan, observe func(run.Event)
 		File: file, Fleet: s.pool, Host: ctrl.Name, Dir: ctrl.Kibo.StateDir, ID: p.ID,
 		Warn: func(err error) { _ = s.w.errScreen().Error(err, "") },
 	}
-	out, err := run.Walk(ctx, s.config(p, observe, mirror, past))
+	c := s.config(p, observe, mirror, past)
+	c.Stop = either(ctx, c.Stop, lock.Gone())
+	out, err := run.Walk(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -65,6 +75,21 @@ func (s *session) walk(ctx context.Context, p plan.Plan, observe func(run.Event)
 		return s.stopped(out, "kibo-rollout resume "+s.again())
 	}
 	return broken(out)
+}
+
+// either is closed when one of both is: the operator asks to stop, or the fleet's lock is lost for good.
+func either(ctx context.Context, a, b <-chan struct{}) <-chan struct{} {
+	out := make(chan struct{})
+	go func() {
+		select {
+		case <-a:
+		case <-b:
+		case <-ctx.Done():
+			return
+		}
+		close(out)
+	}()
+	return out
 }
 
 // broken refuses to call a run done in which a VM is not the process it was (K41).

@@ -7,6 +7,13 @@ func (s Screen) Line(text string) error {
 	return g.flush(s.Out)
 }
 
+// Next prints the next thing to type.
+func (s Screen) Next(text string) error {
+	g := s.page()
+	g.labelled("next: ", strong, text)
+	return g.flush(s.Out)
+}
+
 // Gates draws what each host's gate permits, and the hosts that did not answer.
 func (s Screen) Gates(st Status) error {
 	g := s.page()
