@@ -97,7 +97,7 @@ func AgentDeb(t *testing.T) string {
 // Rollout runs kibo-rollout on the lab's inventory, with its own state directory and no terminal.
 func Rollout(t *testing.T, args ...string) lab.Output {
 	t.Helper()
-	return Run(t, Program(t, "kibo-rollout"), append([]string{"-i", shared.lab.Inventory()}, args...)...)
+	return Run(t, Program(t, "kibo-rollout"), append(args, "-i", shared.lab.Inventory())...)
 }
 
 // StateDir is the XDG_STATE_HOME of programs that tests run on this machine.
