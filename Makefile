@@ -60,9 +60,9 @@ fuzz:
 bench:
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 
-# The pages under docs/ that are made from code, and the screens that tests compare with.
+# The pages under docs/ and the schema under examples/ that are made from code, and the screens that tests compare with.
 docs:
-	$(GO) test ./docs ./internal/view -update
+	$(GO) test ./examples ./docs ./internal/view -update
 
 # What is published: operator for Linux and macOS, agent for Linux with its .deb, checksums of all.
 dist:

@@ -1,46 +1,9 @@
 package inventory
 
 import (
-	"encoding/json"
-	"flag"
-	"os"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
-
-var golden = flag.Bool("golden", false, "write the golden files of the documentation anew")
-
-func TestMarkdown(t *testing.T) { checkGolden(t, "testdata/variables.md", []byte(Markdown())) }
-
-func TestSchema(t *testing.T) {
-	got, err := Schema()
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkGolden(t, "testdata/inventory.schema.json", got)
-	var doc map[string]any
-	if err := json.Unmarshal(got, &doc); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func checkGolden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *golden {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Errorf("%s is not what the table says; run go test ./inventory -golden\n%s", path, d)
-	}
-}
 
 // The table is whole: every row has a name of its own, a type, a default and a meaning, and everything but what has no
 // effect is read.
@@ -66,7 +29,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s has no schema", v.Name)
 		}
 	}
-	// INTERFACES names these; none may be ignored in silence.
+	// Ansible's documentation names these; none may be ignored in silence.
 	for _, n := range strings.Fields(`ansible_host ansible_port ansible_user ansible_ssh_private_key_file ansible_private_key_file
 		ansible_ssh_common_args ansible_ssh_extra_args ansible_ssh_executable ansible_ssh_timeout ansible_host_key_checking
 		ansible_ssh_host_key_checking ansible_ssh_retries ansible_connection ansible_become ansible_become_user ansible_become_method
@@ -87,5 +50,38 @@ func TestExamples(t *testing.T) {
 		if _, err := Load([]string{"-"}, Options{Stdin: strings.NewReader(text)}); err != nil {
 			t.Errorf("%s: %v", v.Name, err)
 		}
+	}
+}
+
+// What is not built yet is refused by name and place, for hosts of the fleet only; the default is not.
+func TestNotBuilt(t *testing.T) {
+	rows := 0
+	for _, v := range Variables() {
+		if len(v.NotBuilt) == 0 {
+			continue
+		}
+		rows++
+		value := v.Example
+		switch {
+		case !v.anyNotBuilt():
+			value = v.NotBuilt[0]
+		case v.Secret:
+			value = "hunter2x"
+		}
+		inv := loadText(t, "kibo_node:\n  hosts:\n    node-a:\n      "+v.Name+": "+value+"\nweb:\n  hosts:\n    web-a:\n      "+v.Name+": "+value+"\n")
+		got := inv.NotBuilt()
+		if len(got) != 1 || got[0].Line != 4 || len(got[0].Hosts) != 1 || !strings.Contains(got[0].What, v.Name) {
+			t.Errorf("%s: %v", v.Name, got)
+		}
+		if strings.Contains(got.Error(), "hunter2x") {
+			t.Errorf("shows a secret: %v", got)
+		}
+	}
+	if rows == 0 {
+		t.Error("nothing is left to build: take NotBuilt out")
+	}
+	inv := loadText(t, "kibo_node:\n  hosts:\n    node-a: {kibo_cli_on: ctrl, fleet_lock_group: default, ansible_ssh_retries: 0}\n")
+	if got := inv.NotBuilt(); len(got) > 0 {
+		t.Errorf("defaults are refused: %v", got)
 	}
 }

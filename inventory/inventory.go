@@ -18,6 +18,7 @@ type Inventory struct {
 	hostFiles  map[string][]varsFile // by host, in source order
 	extra      []setting
 	sources    int
+	later      *collector
 	hosts      []Host
 	byName     map[string]int // index in hosts
 }
@@ -62,6 +63,10 @@ func (inv *Inventory) Groups() []Group {
 
 // Warnings lists what works but may not be meant: skipped keys, variables without effect, groups that give no part.
 func (inv *Inventory) Warnings() Problems { return slices.Clone(inv.warnings) }
+
+// NotBuilt lists values of the fleet's hosts that are understood and that nothing honours yet. A command that is about to connect
+// must refuse them.
+func (inv *Inventory) NotBuilt() Problems { return slices.Clone(inv.later.problems) }
 
 // layer is a set of variables of one strength.
 type layer struct {
@@ -113,6 +118,8 @@ func (inv *Inventory) resolve() {
 	inv.byName = make(map[string]int, len(order))
 	values := map[*yaml.Node]any{}
 	items := make([]map[string]item, len(order))
+	inv.later = newCollector()
+	inv.later.texts = inv.texts
 	fleet := false
 	for i, h := range order {
 		items[i] = inv.items(h, values)
@@ -122,9 +129,9 @@ func (inv *Inventory) resolve() {
 	}
 	for i := range inv.hosts {
 		h := &inv.hosts[i]
-		b := binding{c: inv.collector, host: h, items: items[i]}
+		b := binding{c: inv.collector, later: inv.later, host: h, items: items[i]}
 		if fleet && len(h.Parts) == 0 {
-			b.c = newCollector() // nobody will reach for it; what is wrong with it is kept with it
+			b.c, b.later = newCollector(), newCollector() // nobody will reach for it; what is wrong with it is kept with it
 			b.bind(table)
 			if len(b.c.problems) > 0 {
 				h.Problem, h.Login = b.c.problems, Login{}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sort"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -78,9 +79,9 @@ func (r *jsonReader) value() (*yaml.Node, error) {
 }
 
 func (r *jsonReader) number(v json.Number) *yaml.Node {
-	tag := "!!float"
-	if _, err := v.Int64(); err == nil {
-		tag = "!!int"
+	tag := "!!int" // of any size
+	if strings.ContainsAny(v.String(), ".eE") {
+		tag = "!!float"
 	}
 	n := r.node(yaml.ScalarNode, tag, v.String(), len(v))
 	n.Style = yaml.TaggedStyle // JSON's 1e3 is a number, whatever YAML would say

@@ -49,7 +49,7 @@ func placeVariables() []Variable {
 				}
 			}},
 		{Name: "kibo_cli_on", Kind: Text, Standing: Honoured, Default: "`ctrl`",
-			Doc: "Where the `kibo` command is run: `ctrl` (the ctrl host), `local` (this machine), or a host of the inventory.", Example: "bastion",
+			NotBuilt: []string{"local"}, Doc: "Where the `kibo` command is run: `ctrl` (the ctrl host), `local` (this machine), or a host of the inventory.", Example: "bastion",
 			set: func(b *binding, i item) {
 				if s, ok := b.word(i); ok {
 					b.host.Kibo.CLIOn = s
@@ -86,7 +86,7 @@ func configVariables() []Variable {
 				})
 			}},
 		{Name: "kibo_next_config", Kind: Text, Standing: Honoured, Default: "none",
-			Doc:     "A file on this machine with the node's configuration in the form that the target wants. A relative path starts at the file that names it.",
+			NotBuilt: []string{"*"}, Doc: "A file on this machine with the node's configuration in the form that the target wants. A relative path starts at the file that names it.",
 			Example: "files/node-a.next.toml", set: setNextConfig},
 		{Name: "kibo_vmm_units", Kind: Text, Standing: Honoured, Default: "`kibotos-vmm-*.service`",
 			Doc: "The name pattern of the units that VMMs run in.", Example: `"kibotos-vmm-*.service"`,
@@ -136,10 +136,10 @@ func walkVariables() []Variable {
 				})
 			}},
 		{Name: "kibo_hooks", Kind: Mapping, Standing: Honoured, Default: "none",
-			Doc: "Hook name to the command that is run at that point of the walk.", Example: "{suspend-writes: [/opt/site/suspend]}",
+			NotBuilt: []string{"*"}, Doc: "Hook name to the command that is run at that point of the walk.", Example: "{suspend-writes: [/opt/site/suspend]}",
 			schema: hookSchema, set: setHooks},
 		{Name: "fleet_lock_url", Kind: Text, Standing: Honoured, Default: "none",
-			Doc: "Base URL of a FleetLock service; every change of a host takes and gives back a slot there.", Example: "https://lock.example.net/",
+			NotBuilt: []string{"*"}, Doc: "Base URL of a FleetLock service; every change of a host takes and gives back a slot there.", Example: "https://lock.example.net/",
 			set: func(b *binding, i item) {
 				s, ok := b.word(i)
 				if !ok {
@@ -152,7 +152,7 @@ func walkVariables() []Variable {
 				b.host.Kibo.FleetLockURL = s
 			}},
 		{Name: "fleet_lock_group", Kind: Text, Standing: Honoured, Default: "`default`",
-			Doc: "The group whose slots are taken at the FleetLock service.", Example: "kibo",
+			NotBuilt: []string{"*"}, Doc: "The group whose slots are taken at the FleetLock service.", Example: "kibo",
 			set: func(b *binding, i item) {
 				s, ok := b.word(i)
 				if ok && !lockGroup.MatchString(s) {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 )
 
@@ -18,7 +20,7 @@ func (inv *Inventory) List(showSecrets bool) ([]byte, error) {
 				vars[n] = "(not shown)"
 				continue
 			}
-			vars[n] = v.Value
+			vars[n] = asPython(v.Value)
 		}
 		if len(vars) > 0 {
 			hostvars[h.Name] = vars
@@ -43,6 +45,35 @@ func (inv *Inventory) List(showSecrets bool) ([]byte, error) {
 	enc.SetIndent("", "    ")
 	err := enc.Encode(out)
 	return b.Bytes(), err
+}
+
+// asPython spells numbers as Python's json does, which Ansible uses: a float always shows that it is one.
+func asPython(v any) any {
+	switch t := v.(type) {
+	case []any:
+		out := make([]any, len(t))
+		for i, e := range t {
+			out[i] = asPython(e)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(t))
+		for k, e := range t {
+			out[k] = asPython(e)
+		}
+		return out
+	case float64:
+		format := byte('f')
+		if a := math.Abs(t); a != 0 && (a < 1e-4 || a >= 1e16) {
+			format = 'e'
+		}
+		s := strconv.FormatFloat(t, format, -1, 64)
+		if format == 'f' && !strings.Contains(s, ".") {
+			s += ".0"
+		}
+		return json.Number(s)
+	}
+	return v
 }
 
 // Setting is one place where a variable of a host was set.

@@ -43,7 +43,7 @@ func reachVariables() []Variable {
 				}
 			}},
 		{Name: "ansible_password", Others: []string{"ansible_ssh_pass", "ansible_ssh_password"}, Kind: Text, Secret: true, Standing: Honoured,
-			Default: "none", Doc: "Password to log in with.", set: func(b *binding, i item) {
+			Default: "none", NotBuilt: []string{"*"}, Doc: "Password to log in with.", set: func(b *binding, i item) {
 				if s, ok := b.text(i); ok {
 					b.host.Login.Password = s
 				}
@@ -57,7 +57,7 @@ func reachVariables() []Variable {
 				}
 			}},
 		{Name: "ansible_ssh_retries", Others: []string{"ansible_reconnection_retries"}, Kind: Number, Standing: Honoured, Default: "0",
-			Doc: "How often connecting is tried again.", Example: "2", set: func(b *binding, i item) {
+			NotBuilt: []string{"*"}, Doc: "How often connecting is tried again.", Example: "2", set: func(b *binding, i item) {
 				if n, ok := b.number(i, 0, 100); ok {
 					b.host.Login.Retries = n
 				}

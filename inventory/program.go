@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"time"
 )
 
 // RunProgram returns a function for Options.Run that runs inventory programs on this machine until ctx is done.
@@ -14,6 +15,7 @@ import (
 func RunProgram(ctx context.Context) func(path string, args ...string) ([]byte, error) {
 	return func(path string, args ...string) ([]byte, error) {
 		cmd := exec.CommandContext(ctx, path, args...)
+		cmd.WaitDelay = time.Second // its own children may hold its output open
 		var out, errOut bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &errOut
 		if err := cmd.Run(); err != nil {

@@ -22,12 +22,13 @@ func Schema() ([]byte, error) {
 	}
 	null := map[string]any{"type": "null"}
 	ref := func(to string) map[string]any { return map[string]any{"$ref": "#/$defs/" + to} }
+	one := map[string]any{"type": "string"} // to Ansible a plain word is a mapping with one entry
 	mapOf := func(of map[string]any) map[string]any {
-		return map[string]any{"anyOf": []any{null, map[string]any{"type": "object", "additionalProperties": of}}}
+		return map[string]any{"anyOf": []any{null, one, map[string]any{"type": "object", "additionalProperties": of}}}
 	}
 	group := map[string]any{"type": []string{"object", "null"}, "properties": map[string]any{
 		"hosts":    mapOf(map[string]any{"anyOf": []any{null, ref("vars")}}),
-		"vars":     map[string]any{"anyOf": []any{null, ref("vars")}},
+		"vars":     map[string]any{"anyOf": []any{null, one, ref("vars")}},
 		"children": mapOf(ref("group")),
 	}}
 	doc := map[string]any{

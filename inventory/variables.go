@@ -1,7 +1,10 @@
 package inventory
 
 import (
+	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/kibotos/kibo-rollout/internal/release"
 )
@@ -35,14 +38,17 @@ const (
 // Variable is one row of the table of variables: the only place that says what a variable is, how it is read,
 // and how it is documented.
 type Variable struct {
-	Name     string
-	Others   []string // other spellings, as Ansible has them
-	Kind     Kind
-	Values   []string // of a Choice
-	Default  string   // in words
-	Doc      string   // one or two sentences
-	Example  string   // as in YAML
-	Secret   bool     // never shown
+	Name    string
+	Others  []string // other spellings, as Ansible has them
+	Kind    Kind
+	Values  []string // of a Choice
+	Default string   // in words
+	Doc     string   // one or two sentences
+	Example string   // as in YAML
+	Secret  bool     // never shown
+	// NotBuilt lists values that are understood and that nothing honours yet; "*" is any but the default. A value in use is
+	// refused before connecting, see Inventory.NotBuilt. What builds it takes this field out of the row.
+	NotBuilt []string
 	Standing Standing
 	schema   func() map[string]any // of a Mapping
 	set      func(b *binding, i item)
@@ -51,7 +57,30 @@ type Variable struct {
 func (v Variable) spellings() []string { return append([]string{v.Name}, v.Others...) }
 
 // Variables is the whole table: our own variables first, then Ansible's connection variables.
-func Variables() []Variable { return append(kiboVariables(), loginVariables()...) }
+func Variables() []Variable {
+	table := append(kiboVariables(), loginVariables()...)
+	for i, v := range table {
+		switch {
+		case len(v.NotBuilt) == 0:
+		case v.anyNotBuilt():
+			table[i].Doc += " Not built yet, so a value is refused before connecting."
+		default:
+			table[i].Doc += fmt.Sprintf(" Not built yet, so refused before connecting: %s.", codes(v.NotBuilt))
+		}
+	}
+	return table
+}
+
+func (v Variable) anyNotBuilt() bool { return slices.Contains(v.NotBuilt, "*") }
+
+// notBuilt reports whether nothing honours this value.
+func (v Variable) notBuilt(value any) bool {
+	s := fmt.Sprint(value)
+	if s == strings.Trim(v.Default, "`") {
+		return false
+	}
+	return v.anyNotBuilt() || slices.Contains(v.NotBuilt, s)
+}
 
 // Operations are the keys that kibo_commands takes for each part.
 func Operations() []string {
@@ -87,11 +116,22 @@ func (b *binding) bind(table []Variable) {
 	for _, v := range table {
 		if i, ok := b.pick(v); ok && b.usable(i) {
 			v.set(b, i)
+			if v.notBuilt(i.value) {
+				b.later.add(i.at, notBuiltText(v, i), "take it out", b.host.Name)
+			}
 		}
 	}
 	if k := b.host.Kibo; k.Gate == "off" && k.OffReason == "" {
 		b.fail(b.items["kibo_gate"], "switching the gate off needs a reason", `add kibo_gate_reason: "why"`)
 	}
+}
+
+func notBuiltText(v Variable, i item) string {
+	what := i.name
+	if !v.anyNotBuilt() {
+		what += fmt.Sprintf(": %v", i.value)
+	}
+	return what + " is not built yet, and nothing here is ignored in silence"
 }
 
 // pick finds the value of a variable among its spellings. When two spellings differ Ansible lets the older one win,
