@@ -30,7 +30,6 @@ type Input struct {
 	Serial    int             // nodes at the same time; 0 is 1
 	CleanOld  bool            // remove a left-over staging directory of ours first
 	Done      map[string]bool // hosts that are on the target already: nothing is staged there
-	Notes     []string
 }
 
 // HostInput is a host and what is known of it.
@@ -106,7 +105,7 @@ func Agent(in Input) (Plan, error) {
 func (in Input) head() Plan {
 	p := Plan{
 		Schema: Schema, ID: in.ID, Mode: in.Mode, Why: in.Why, Target: in.Target,
-		Findings: in.Findings, Notes: in.Notes,
+		Findings: in.Findings, Notes: notes(in),
 	}
 	for _, h := range in.Hosts {
 		p.Hosts = append(p.Hosts, hostOf(in, h))
