@@ -124,7 +124,7 @@ func (c Cond) judgeNodes(s Seen) Verdict {
 	case CondAdopted:
 		return c.judgeAdopted(r, s)
 	default:
-		return c.judgeSettled(s)
+		return c.judgeSettled(r, s)
 	}
 }
 
@@ -141,8 +141,15 @@ func (c Cond) judgeAdopted(r checks.NodeRow, s Seen) Verdict {
 	return yes("%d Instances re-adopted", r.Instances)
 }
 
-// judgeSettled looks for unfinished objects of the node in ctrl's own report. One that names no node counts for every node.
-func (c Cond) judgeSettled(s Seen) Verdict {
+// judgeSettled goes by ctrl's counts for the node. Where its list has none, ctrl's own report of unfinished objects is asked: one
+// that names no node counts for every node.
+func (c Cond) judgeSettled(r checks.NodeRow, s Seen) Verdict {
+	if r.Commands >= 0 && r.Transfers >= 0 {
+		if r.Commands+r.Transfers > 0 {
+			return no("node %s has %d running commands and %d Transfers", c.Node, r.Commands, r.Transfers)
+		}
+		return yes("no running command or Transfer on node %s", c.Node)
+	}
 	open, err := s.Settling.Get()
 	if err != nil {
 		return unknown("running commands and Transfers are not known: %v", err)

@@ -76,8 +76,9 @@ func TestJudge(t *testing.T) {
 // TestJudgeNodes: what ctrl says of nodes.
 func TestJudgeNodes(t *testing.T) {
 	rows := checks.Known([]checks.NodeRow{
-		{Name: "a", State: "READY", Release: "0.1.4", Instances: 2}, {Name: "b", State: "DRAINED", Release: "0.1.2", Instances: -1},
-		{Name: "c", State: "NOT-READY", Release: "0.1.2", Instances: 0},
+		{Name: "a", State: "READY", Release: "0.1.4", Instances: 2, Commands: -1, Transfers: -1}, {Name: "b", State: "DRAINED", Release: "0.1.2", Instances: -1, Commands: -1},
+		{Name: "c", State: "NOT-READY", Release: "0.1.2", Instances: 0, Commands: 1},
+		{Name: "e", State: "READY", Release: "0.1.2"},
 	})
 	taken := func(record, of string) bool { return record == RecordDrain && of == "c" }
 	two := map[string][]checks.VMM{"h": {{Unit: "x"}, {Unit: "y"}}}
@@ -99,6 +100,8 @@ func TestJudgeNodes(t *testing.T) {
 		"too few":                   {Cond{Kind: CondAdopted, Node: "c", Host: "h"}, No},
 		"nothing unfinished on it":  {Cond{Kind: CondSettled, Node: "a"}, Yes},
 		"unfinished on it":          {Cond{Kind: CondSettled, Node: "b"}, No},
+		"a command runs":            {Cond{Kind: CondSettled, Node: "c"}, No},
+		"counted, none":             {Cond{Kind: CondSettled, Node: "e"}, Yes},
 		"all, one unknown":          {*all(Cond{Kind: CondNodeState, Node: "a", Value: "READY"}, Cond{Kind: CondAgent, Host: "z"}), Unknown},
 		"all, one no":               {*all(Cond{Kind: CondAgent, Host: "z"}, Cond{Kind: CondNodeState, Node: "c", Value: "READY"}), No},
 		"any, one yes":              {*anyOf(Cond{Kind: CondAgent, Host: "z"}, Cond{Kind: CondNodeState, Node: "a", Value: "READY"}), Yes},

@@ -84,7 +84,9 @@ func (w *walk) look(ctx context.Context, v *view, c plan.Cond) *failure {
 	}
 	if c.Needs(plan.CondSettled) {
 		fresh.settled = true
-		fresh.seen.Settling = w.settling(ctx)
+		if !counted(fresh.seen.Nodes) {
+			fresh.seen.Settling = w.settling(ctx)
+		}
 	}
 	*v = fresh
 	return nil
@@ -139,6 +141,12 @@ func (w *walk) batch(ctx context.Context, host string, b command.Batch) ([]comma
 			return res, err
 		}
 	}
+}
+
+// counted reports whether the node list itself tells running commands and Transfers of every node.
+func counted(nodes checks.Fact[[]checks.NodeRow]) bool {
+	rows, err := nodes.Get()
+	return err == nil && !slices.ContainsFunc(rows, func(r checks.NodeRow) bool { return r.Commands < 0 || r.Transfers < 0 })
 }
 
 // settling asks ctrl's own report for unfinished objects (K22).

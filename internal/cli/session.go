@@ -18,7 +18,7 @@ import (
 type session struct {
 	w     World
 	f     *fleetFlags
-	all   []inventory.Host // the whole inventory
+	all   []inventory.Host // the whole fleet
 	hosts []inventory.Host // selected
 	pool  *remote.Pool
 	debs  []release.Deb // package files at hand on this machine
@@ -32,11 +32,11 @@ func (w World) open(f *fleetFlags) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	hosts, err := inv.Select(f.limit)
+	of, err := w.fleet(inv, f)
 	if err != nil {
-		return nil, fail(exitUsage, "", "%w", err)
+		return nil, err
 	}
-	s := &session{w: w, f: f, all: inv.Hosts(), hosts: hosts}
+	s := &session{w: w, f: f, all: of.all, hosts: of.hosts}
 	s.pool, err = w.pool(f, s.all)
 	if err != nil {
 		return nil, err

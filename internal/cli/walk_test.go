@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kibotos/kibo-rollout/internal/release"
 	"github.com/kibotos/kibo-rollout/internal/simfleet"
 )
 
@@ -98,4 +99,43 @@ func TestConfirm(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, simfleet.Spec{Ctrl: 1, Nodes: 1})
 	b.want(b.run("apply", "--debs", b.debs), exitUsage, "no terminal", "--yes")
+}
+
+// TestWaitsForCommands: a node with a running lifecycle command or Transfer is drained, and not stopped before it ends.
+// proves K22
+func TestWaitsForCommands(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, simfleet.Spec{Ctrl: 1, Nodes: 2})
+	b.flip("node-1", release.Node, "command-running", "1")
+	b.want(b.apply("-e", `{"kibo_timeouts": {"settle": 2}}`), exitStopped, "node-1", "running commands", "nothing was stopped")
+	if u := b.machine("node-1").Unit("kibotos-node.service"); u.Active != "active" {
+		t.Errorf("node-1 is %s", u.Active)
+	}
+	if pkg, _ := b.machine("node-2").Installed("kibotos-node"); pkg.Version != "0.1.2" {
+		t.Errorf("node-2 was touched: %s", pkg.Version)
+	}
+	b.flip("node-1", release.Node, "command-running", "0")
+	b.want(b.apply(), exitDone, "going on with run")
+	b.onTarget("0.1.4")
+}
+
+// TestMigration: the database is migrated between replacing the files and starting, and the plan says what that means.
+// proves K27
+func TestMigration(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, simfleet.Spec{Ctrl: 1, Nodes: 1})
+	debs := b.release("0.1.7")
+	if _, err := b.fleet.WriteAgentDeb(debs, "0.1.0"); err != nil {
+		t.Fatal(err)
+	}
+	b.want(b.run("apply", "--debs", debs, "--yes"), exitDone, "is migrated", "migrate the database")
+	b.onTarget("0.1.7")
+}
+
+// TestOtherLine: what needs a stop of everything is refused before anything is touched.
+// proves K3
+func TestOtherLine(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, simfleet.Spec{Ctrl: 1, Nodes: 1})
+	b.want(b.run("apply", "--debs", b.release("0.2.0"), "--yes"), exitBlocked, "nothing was changed")
 }
