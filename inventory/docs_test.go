@@ -69,7 +69,7 @@ func TestNotBuilt(t *testing.T) {
 			value = "hunter2x"
 		}
 		inv := loadText(t, "kibo_node:\n  hosts:\n    node-a:\n      "+v.Name+": "+value+"\nweb:\n  hosts:\n    web-a:\n      "+v.Name+": "+value+"\n")
-		got := inv.NotBuilt()
+		got := inv.Refused()
 		if len(got) != 1 || got[0].Line != 4 || len(got[0].Hosts) != 1 || !strings.Contains(got[0].What, v.Name) {
 			t.Errorf("%s: %v", v.Name, got)
 		}
@@ -81,7 +81,20 @@ func TestNotBuilt(t *testing.T) {
 		t.Error("nothing is left to build: take NotBuilt out")
 	}
 	inv := loadText(t, "kibo_node:\n  hosts:\n    node-a: {kibo_cli_on: ctrl, fleet_lock_group: default, ansible_ssh_retries: 0}\n")
-	if got := inv.NotBuilt(); len(got) > 0 {
+	if got := inv.Refused(); len(got) > 0 {
 		t.Errorf("defaults are refused: %v", got)
+	}
+}
+
+func TestRefusedBeforeConnecting(t *testing.T) {
+	inv := loadText(t, "kibo_node:\n  hosts:\n    node-a: {ansible_become: no}\n    node-b: {ansible_ssh_host_key_checking: 'no'}\n    node-c: {ansible_become: yes}\n")
+	got := inv.Refused().Error()
+	for _, want := range []string{"-:3:30: ansible_become is no, but staging", "-:4:45: ansible_ssh_host_key_checking is no, but host keys"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("lacks %q:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "node-c") {
+		t.Errorf("%s", got)
 	}
 }

@@ -3,6 +3,8 @@
 package inventory
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/kibotos/kibo-rollout/internal/release"
@@ -53,6 +55,17 @@ type Login struct {
 	Become       *bool  // ansible_become
 	BecomePass   string // ansible_become_password
 	Retries      int    // ansible_ssh_retries
+}
+
+// Target is address and port as one word; without a port if none was said.
+func (l Login) Target() string {
+	switch {
+	case l.Port == 0:
+		return l.Address
+	case strings.Contains(l.Address, ":"):
+		return fmt.Sprintf("[%s]:%d", l.Address, l.Port)
+	}
+	return fmt.Sprintf("%s:%d", l.Address, l.Port)
 }
 
 // Kibo is the typed form of the kibo_* variables. Defaults are filled in.

@@ -64,9 +64,9 @@ func (inv *Inventory) Groups() []Group {
 // Warnings lists what works but may not be meant: skipped keys, variables without effect, groups that give no part.
 func (inv *Inventory) Warnings() Problems { return slices.Clone(inv.warnings) }
 
-// NotBuilt lists values of the fleet's hosts that are understood and that nothing honours yet. A command that is about to connect
-// must refuse them.
-func (inv *Inventory) NotBuilt() Problems { return slices.Clone(inv.later.problems) }
+// Refused lists values of the fleet's hosts that Ansible accepts and that nothing here honours, or not yet. A command that is about to
+// connect must not go on with any.
+func (inv *Inventory) Refused() Problems { return slices.Clone(inv.later.problems) }
 
 // layer is a set of variables of one strength.
 type layer struct {

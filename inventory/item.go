@@ -25,7 +25,7 @@ func (i item) part(n *yaml.Node, v any) item {
 // binding reads the variables of one host into typed fields; problems go to c.
 type binding struct {
 	c     *collector
-	later *collector // what is understood and not built yet
+	later *collector // what is understood, and refused before connecting
 	host  *Host
 	items map[string]item
 }

@@ -5,15 +5,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// List is the whole inventory in the shape of `ansible-inventory --list`, as indented JSON with sorted keys.
-// Secrets are replaced by "(not shown)" unless showSecrets.
-func (inv *Inventory) List(showSecrets bool) ([]byte, error) {
+// List is the inventory in the shape of `ansible-inventory --list`, as indented JSON with sorted keys: all of it, or only these hosts,
+// as newer versions of Ansible do with --limit. Secrets are replaced by "(not shown)" unless showSecrets.
+func (inv *Inventory) List(showSecrets bool, only ...Host) ([]byte, error) {
 	hostvars := map[string]any{}
-	for _, h := range inv.hosts {
+	if len(only) == 0 {
+		only = inv.hosts
+	}
+	in := map[string]bool{}
+	for _, h := range only {
+		in[h.Name] = true
 		vars := map[string]any{}
 		for n, v := range h.Vars {
 			if Secret(n) && !showSecrets {
@@ -29,8 +35,8 @@ func (inv *Inventory) List(showSecrets bool) ([]byte, error) {
 	out := map[string]any{"_meta": map[string]any{"hostvars": hostvars}}
 	for _, g := range inv.Groups() {
 		m := map[string]any{}
-		if len(g.Hosts) > 0 {
-			m["hosts"] = g.Hosts
+		if hosts := slices.DeleteFunc(g.Hosts, func(n string) bool { return !in[n] }); len(hosts) > 0 {
+			m["hosts"] = hosts
 		}
 		if len(g.Children) > 0 {
 			m["children"] = g.Children
@@ -84,17 +90,21 @@ type Setting struct {
 }
 
 // Explain lists where the variables of a host come from: by name, and for each name the winner first and then what it
-// overrode. name "" lists all.
+// overrode. name "" lists all; every spelling of a known variable counts.
 func (inv *Inventory) Explain(hostName, name string) ([]Setting, error) {
 	h := inv.g.hosts[hostName]
 	if h == nil {
 		next := meant(hostName, inv.allNames())
 		return nil, fmt.Errorf("cannot explain host %s: it is not in the inventory; %s", hostName, next)
 	}
+	names := []string{name}
+	if v, ok := Known(name); ok {
+		names = v.spellings()
+	}
 	found := map[string][]Setting{}
 	for _, l := range inv.layers(h) {
 		for _, s := range l.vars {
-			if name != "" && s.name != name {
+			if name != "" && !slices.Contains(names, s.name) {
 				continue
 			}
 			v := newCollector().any(s.at.file, s.node)

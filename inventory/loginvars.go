@@ -63,9 +63,10 @@ func reachVariables() []Variable {
 				}
 			}},
 		{Name: "ansible_host_key_checking", Others: []string{"ansible_ssh_host_key_checking"}, Kind: Boolean, Standing: Honoured, Default: "yes",
-			Doc: "Host keys are always checked; `no` is refused when connecting.", Example: "yes", set: func(b *binding, i item) {
+			Doc: "Host keys are always checked; `no` is refused before connecting.", Example: "yes", set: func(b *binding, i item) {
 				if v, ok := b.boolean(i); ok {
 					b.host.Login.HostKeyCheck = &v
+					b.must(i, v, "host keys are always verified", "take it out and put the host's key into known_hosts")
 				}
 			}},
 	}
@@ -129,10 +130,11 @@ func argumentVariables() []Variable {
 
 func becomeVariables() []Variable {
 	return []Variable{
-		{Name: "ansible_become", Kind: Boolean, Standing: Honoured, Default: "yes where root is needed", Doc: "Whether sudo may be used.", Example: "yes",
+		{Name: "ansible_become", Kind: Boolean, Standing: Honoured, Default: "yes where root is needed", Doc: "Whether sudo may be used; `no` is refused before connecting.", Example: "yes",
 			set: func(b *binding, i item) {
 				if v, ok := b.boolean(i); ok {
 					b.host.Login.Become = &v
+					b.must(i, v, "staging and installing need root", "take it out")
 				}
 			}},
 		{Name: "ansible_become_password", Others: []string{"ansible_become_pass", "ansible_sudo_pass"}, Kind: Text, Secret: true, Standing: Honoured,

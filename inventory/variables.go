@@ -47,7 +47,7 @@ type Variable struct {
 	Example string   // as in YAML
 	Secret  bool     // never shown
 	// NotBuilt lists values that are understood and that nothing honours yet; "*" is any but the default. A value in use is
-	// refused before connecting, see Inventory.NotBuilt. What builds it takes this field out of the row.
+	// refused before connecting, see Inventory.Refused. What builds it takes this field out of the row.
 	NotBuilt []string
 	Standing Standing
 	schema   func() map[string]any // of a Mapping
@@ -69,6 +69,16 @@ func Variables() []Variable {
 		}
 	}
 	return table
+}
+
+// Known finds a variable of the table by any of its spellings.
+func Known(name string) (Variable, bool) {
+	table := Variables()
+	i := slices.IndexFunc(table, func(v Variable) bool { return slices.Contains(v.spellings(), name) })
+	if i < 0 {
+		return Variable{}, false
+	}
+	return table[i], true
 }
 
 func (v Variable) anyNotBuilt() bool { return slices.Contains(v.NotBuilt, "*") }
@@ -126,12 +136,19 @@ func (b *binding) bind(table []Variable) {
 	}
 }
 
+// must refuses no where only yes can be honoured, before connecting.
+func (b *binding) must(i item, yes bool, why, next string) {
+	if !yes {
+		b.later.add(i.at, i.name+" is no, but "+why, next, b.host.Name)
+	}
+}
+
 func notBuiltText(v Variable, i item) string {
 	what := i.name
 	if !v.anyNotBuilt() {
 		what += fmt.Sprintf(": %v", i.value)
 	}
-	return what + " is not built yet, and nothing here is ignored in silence"
+	return what + " is not built yet, and what is set is never ignored in silence"
 }
 
 // pick finds the value of a variable among its spellings. When two spellings differ Ansible lets the older one win,
