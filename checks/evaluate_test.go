@@ -132,7 +132,7 @@ func TestEvaluate(t *testing.T) {
 		{"agent silent", func(_ *Input, f *Facts) { f.Agent = Unknown[gate.Status](bad) }, "agent unknown: boom"},
 		{"layer off", func(_ *Input, f *Facts) {
 			f.Agent = Known(gate.Status{Version: "1", Layers: []gate.Layer{{Name: "apt", Active: true}, {Name: "dpkg", Reason: "no file"}}})
-		}, "agent warn: dpkg layer is not active: no file"},
+		}, "agent block: gate inactive: its dpkg layer"},
 		{"inhibited", func(_ *Input, f *Facts) {
 			s, _ := f.Agent.Get()
 			s.Inhibitors = []gate.Inhibitor{

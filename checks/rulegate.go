@@ -4,20 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+
+	"github.com/kibotos/kibo-rollout/internal/release"
 )
 
 func gateRules() []rule {
 	return []rule{
 		{
 			id: "agent", title: "the gate is in force", of: "Z1 Z8", scope: perHost, root: true, needs: "Agent",
-			verdict: "warn if kibo-agent is not installed (the walk installs it) or a layer of it is not active; unknown if it does not answer",
+			verdict: "warn if kibo-agent is not installed (the walk installs it); block if a layer of it is not active; unknown if it does not answer",
 			remedy:  "kibo-rollout agent install -l HOST",
 			host:    judgeAgent,
 		},
 		{
 			id: "inhibitor", title: "nobody holds the host", of: "Z7", scope: perHost, root: true, needs: "Agent",
-			verdict: "block while a process holds a block lock on shutdown",
+			verdict: "block while somebody holds a ctrl host (a block lock on shutdown); warn on other hosts, which are gone around",
 			remedy:  "wait until it is released, or leave the host out with -l '!HOST'; ssh HOST systemd-inhibit --list",
 			host:    judgeInhibitors,
 		},
@@ -37,11 +38,11 @@ func judgeAgent(_ Input, h HostInput) []verdict {
 	var out []verdict
 	for _, l := range s.Layers {
 		if !l.Active {
-			out = append(out, warn(fmt.Sprintf("the gate's %s layer is not active: %s", l.Name, orNothing(l.Reason)))...)
+			out = append(out, block(fmt.Sprintf("gate inactive: its %s layer does not hold changes back: %s", l.Name, orNothing(l.Reason)))...)
 		}
 	}
 	if len(s.Layers) == 0 {
-		out = append(out, warn("the gate names no layer that enforces it")...)
+		out = append(out, block("gate inactive: it names no layer that enforces it")...)
 	}
 	if len(out) == 0 {
 		return pass("kibo-agent " + s.Version + " is in force")
@@ -49,17 +50,19 @@ func judgeAgent(_ Input, h HostInput) []verdict {
 	return out
 }
 
+// judgeInhibitors warns where the walk can go around the host and come back; ctrl comes first and cannot be gone around.
 func judgeInhibitors(_ Input, h HostInput) []verdict {
 	s, err := h.Facts.Agent.Get()
 	if err != nil {
 		return nil // without an agent nobody can tell, and the rule on the agent has said so
 	}
 	var out []verdict
-	for _, i := range s.Inhibitors {
-		// "block-weak" is what "block" was before systemd 257.
-		if (i.Mode == "block" || i.Mode == "block-weak") && slices.Contains(strings.Split(i.What, ":"), "shutdown") {
-			out = append(out, block(fmt.Sprintf("%s (process %d, user %d) holds the host: %s", orNothing(i.Who), i.PID, i.UID, orNothing(i.Why)))...)
+	for _, who := range s.Held() {
+		if slices.Contains(h.Parts, release.Ctrl) {
+			out = append(out, block(printable(who))...)
+			continue
 		}
+		out = append(out, warn(printable(who)+": the walk goes around it and comes back")...)
 	}
 	if len(out) == 0 {
 		return pass("nobody holds the host")

@@ -85,7 +85,7 @@ func nodeBlocks(sites []site, serial int, w *wave) []Block {
 		goal := all(*s.replaced(), s.nodeIs("READY"))
 		out = append(out, Block{
 			ID: s.block(), Title: "upgrade node " + s.node(), Host: s.host.Name, Wave: n, Goal: goal,
-			Steps: steps(nodeRows(), s), Finally: steps(closeRows(), s),
+			Steps: steps(nodeRows(), s), Finally: steps(closeRows(), s), Around: true,
 			Stuck: "node " + s.node() + " stays drained and alone; no other node was touched (K31)",
 		})
 	}
@@ -101,7 +101,7 @@ func gatewayBlocks(sites []site, w *wave) []Block {
 			}
 			out = append(out, Block{
 				ID: s.block(), Title: "upgrade gateway " + s.host.Name + " (" + string(part) + ")", Host: s.host.Name, Wave: w.next(),
-				Goal: s.replaced(), Steps: steps(gatewayRows(), s), Finally: steps(closeRows(), s),
+				Goal: s.replaced(), Steps: steps(gatewayRows(), s), Finally: steps(closeRows(), s), Around: true,
 				Stuck: "ctrl and the nodes are not affected",
 			})
 		}

@@ -27,6 +27,7 @@ const (
 	CondNoWindow    CondKind = "no-window"    // the window Value is not there on Host
 	CondStaged      CondKind = "staged"       // the staging directory Value on Host is complete and ours
 	CondUnstaged    CondKind = "unstaged"     // the staging directory Value is not there
+	CondFree        CondKind = "free"         // nobody holds Host: no block inhibitor, no hold
 	CondAgent       CondKind = "agent"        // kibo-agent is installed on Host at Value
 	CondAdopted     CondKind = "adopted"      // ctrl counts as many Instances on Node as VMMs were noted on Host
 	CondContinuity  CondKind = "continuity"   // every VMM noted on Host before its stop is the same process
@@ -129,6 +130,8 @@ func (c Cond) Judge(s Seen) Verdict {
 		return c.judgeStaged(f, s)
 	case CondAgent:
 		return c.judgeAgent(f)
+	case CondFree:
+		return c.judgeFree(f)
 	case CondContinuity:
 		return c.judgeContinuity(f, s)
 	}

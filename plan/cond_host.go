@@ -32,6 +32,21 @@ func (c Cond) judgeWindow(f checks.Facts) Verdict {
 	return no("window %s is not on %s", c.Value, c.Host)
 }
 
+// judgeFree is about holds and inhibitors (Z7). Where there is no agent, nobody on the host can tell: the gate was switched off.
+func (c Cond) judgeFree(f checks.Facts) Verdict {
+	st, err := f.Agent.Get()
+	switch {
+	case errors.Is(err, checks.ErrNoAgent):
+		return yes("no agent on %s to be asked", c.Host)
+	case err != nil:
+		return unknown("whether %s is held is not known: %v", c.Host, err)
+	}
+	if who := st.Held(); len(who) > 0 {
+		return no("%s", strings.Join(who, "; "))
+	}
+	return yes("nobody holds %s", c.Host)
+}
+
 func (c Cond) judgeAgent(f checks.Facts) Verdict {
 	st, err := f.Agent.Get()
 	switch {

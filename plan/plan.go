@@ -62,6 +62,7 @@ type Block struct {
 	Steps   []Step `json:"steps"`
 	Finally []Step `json:"finally,omitempty"` // run when any step of the block was begun, whatever happened
 	Goal    *Cond  `json:"goal,omitempty"`    // holds: the whole block is done already
+	Around  bool   `json:"around,omitempty"`  // while somebody holds the host, others go first (Z7)
 	Stuck   string `json:"stuck,omitempty"`   // what is left as it is when the block fails, and what to do
 }
 
@@ -75,6 +76,7 @@ type Step struct {
 	Act    []Action       `json:"act,omitempty"`
 	Done   *Cond          `json:"done,omitempty"`  // must hold after, within Limit; nil: success of the actions is all
 	Limit  time.Duration  `json:"limit,omitempty"` // for the actions and, again, for Done
+	Free   bool           `json:"free,omitempty"`  // asks whether somebody holds the host: if so, nothing was begun
 	If     string         `json:"if,omitempty"`    // only if this run took such a record for Of; else the step is left out (K35)
 	Of     string         `json:"of,omitempty"`    // what the record is about: a node or a host
 	Back   []Step         `json:"back,omitempty"`  // the way back when the actions say no and nothing was replaced (K60)

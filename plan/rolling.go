@@ -11,6 +11,7 @@ import (
 // ctrlRows is step 2 of the rolling table: ctrl first, alone (K34).
 func ctrlRows() []row {
 	return []row{
+		freeRow(),
 		{
 			kind: "window", title: "open the gate for this change", effect: command.Changes, rule: "Z2 Z5",
 			complete: "the allow-file permits just this package, version and checksum",
@@ -42,6 +43,7 @@ func ctrlRows() []row {
 // nodeRows are steps 3 to 5 of the rolling table, for one node.
 func nodeRows() []row {
 	return []row{
+		freeRow(),
 		{
 			kind: "drain", title: "drain the node", effect: command.Changes, rule: "K35 K42",
 			complete: "ctrl schedules nothing new there (DRAINING is enough)", fill: fillDrain,
@@ -86,6 +88,7 @@ func nodeRows() []row {
 // gatewayRows is the reinstall procedure of a gateway, K55, at the target version (K30).
 func gatewayRows() []row {
 	return []row{
+		freeRow(),
 		{
 			kind: "window", title: "open the gate for this change", effect: command.Changes, rule: "Z2 Z5",
 			complete: "the allow-file permits just this package, version and checksum",
@@ -102,6 +105,21 @@ func gatewayRows() []row {
 		{
 			kind: "start", title: "start the gateway", effect: command.Disrupts, rule: "K30 K55",
 			complete: "unit active, running the installed program", fill: fillStart,
+		},
+	}
+}
+
+// freeRow comes first in a block: a held host is not touched at all, not even drained.
+func freeRow() row {
+	return row{
+		kind: "free", title: "see that nobody holds the host", effect: command.Reads, rule: "Z7",
+		complete: "no block inhibitor and no hold on the host",
+		fill: func(s site, st *Step) {
+			st.Free = true
+			st.Limit = s.limit("held", 10*time.Minute)
+			st.Skip = s.replaced()
+			st.Done = &Cond{Kind: CondFree, Host: s.host.Name}
+			st.OnFail = "nothing was begun on " + s.host.Name
 		},
 	}
 }

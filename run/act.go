@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -178,12 +177,16 @@ func (w *walk) job(ctx context.Context, at Event, a plan.Action) (string, *failu
 	}
 	c := plan.JobCommand(w.Plan.ID, a, at.Attempt)
 	w.showCommand(ctx, at, a, c)
-	for {
+	for try := 1; ; try++ {
 		j, err := w.askJob(ctx, a.Host, c)
 		if err != nil {
 			if j, f := w.rejoin(ctx, at, a, key); f != nil || j.State != gate.JobUnknown {
 				return w.jobEnd(a, j, f)
 			}
+			if try == jobTries {
+				return "", &failure{class: Failed, why: err.Error(), left: "nothing was started on " + a.Host}
+			}
+			w.Pause(ctx, time.Second)
 			continue // the host never heard of it: the same key cannot run twice
 		}
 		if j.State == gate.JobBusy && ctx.Err() == nil {
@@ -198,6 +201,9 @@ func (w *walk) job(ctx context.Context, at Event, a plan.Action) (string, *failu
 		return w.jobEnd(a, j, nil)
 	}
 }
+
+// jobTries is how often a job is asked for that the host does not know afterwards.
+const jobTries = 3
 
 // rejoin asks for a job until its end is known, dialing again as often as the time limit allows.
 func (w *walk) rejoin(ctx context.Context, at Event, a plan.Action, key string) (gate.Job, *failure) {
@@ -236,14 +242,13 @@ func (w *walk) askJob(ctx context.Context, host string, c command.Command) (gate
 		return gate.Job{}, err
 	}
 	var j gate.Job
-	if err := json.Unmarshal(res.Stdout, &j); err != nil || j.State == "" {
-		if res.Exit == 127 {
-			err = errors.New("kibo-agent is not installed")
-		}
-		return gate.Job{Key: "", State: gate.JobDenied, Code: "no-answer", Reason: fmt.Sprintf(
-			"the agent's answer cannot be read (exit status %d, %.200q, %v)", res.Exit, res.Stderr, err)}, nil
+	if err := json.Unmarshal(res.Stdout, &j); err == nil && j.State != "" {
+		return j, nil
 	}
-	return j, nil
+	if res.Exit == 127 {
+		return gate.Job{State: gate.JobDenied, Code: "no-agent", Reason: "kibo-agent is not installed"}, nil
+	}
+	return gate.Job{}, fmt.Errorf("host %s: the agent's answer cannot be read (exit status %d): %.300q", host, res.Exit, res.Stderr)
 }
 
 func (w *walk) jobEnd(a plan.Action, j gate.Job, f *failure) (string, *failure) {

@@ -30,6 +30,9 @@ func (w *walk) block(ctx context.Context, b plan.Block) *failure {
 	}
 	began := w.Now()
 	fail := w.steps(ctx, view, b, b.Steps)
+	if fail != nil && fail.held && b.Around {
+		return w.around(ctx, b, fail)
+	}
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
 	if f := w.steps(after, view.again(), finally(b), b.Finally); f != nil && fail == nil {
@@ -42,6 +45,14 @@ func (w *walk) block(ctx context.Context, b plan.Block) *failure {
 		return fail
 	}
 	return w.failIf(w.emit(ctx, Event{Kind: BlockDone, Block: b.ID, Host: b.Host, Title: b.Title, Took: w.Now().Sub(began)}, false))
+}
+
+// around tells that a held host is left for later: nothing was begun there, so there is nothing to close.
+func (w *walk) around(ctx context.Context, b plan.Block, fail *failure) *failure {
+	if err := w.emit(ctx, Event{Kind: BlockHeld, Block: b.ID, Host: b.Host, Title: b.Title, Text: fail.why}, false); err != nil {
+		return w.failIf(err)
+	}
+	return fail
 }
 
 // finally is the block as its last steps see it: they are walked even when a stop was asked for.
@@ -61,6 +72,9 @@ func (w *walk) steps(ctx context.Context, v *view, b plan.Block, steps []plan.St
 			continue
 		}
 		fail = fail.at(b, st)
+		if fail.held && b.Around {
+			return fail
+		}
 		w.tell(ctx, Event{Kind: StepFailed, Block: b.ID, Step: st.ID, Host: st.Host, Title: st.Title, Text: fail.why, Next: fail.next})
 		if len(st.Back) > 0 && fail.clean() {
 			w.back(ctx, b, st, fail)
@@ -101,6 +115,9 @@ func (w *walk) step(ctx context.Context, v *view, b plan.Block, st plan.Step) *f
 			return &failure{class: Failed, why: "cannot tell whether it is needed: " + ans.Why}
 		}
 	}
+	if st.Free {
+		return w.free(ctx, v, at, st)
+	}
 	if f := w.note(ctx, v, st); f != nil {
 		return f
 	}
@@ -128,6 +145,19 @@ func (w *walk) step(ctx context.Context, v *view, b plan.Block, st plan.Step) *f
 	w.giveBack(ctx, st)
 	at.Kind, at.Text, at.Took = StepDone, evidence, w.Now().Sub(began)
 	return w.failIf(w.emit(ctx, at, false))
+}
+
+// free looks once whether somebody holds the host. It waits for nobody: held hosts are come back to.
+func (w *walk) free(ctx context.Context, v *view, at Event, st plan.Step) *failure {
+	ans, f := w.judge(ctx, v, *st.Done)
+	switch {
+	case f != nil:
+		return f
+	case ans.Answer == plan.Yes:
+		at.Kind, at.Text = StepDone, ans.Why
+		return w.failIf(w.emit(ctx, at, false))
+	}
+	return &failure{class: GateClosed, why: ans.Why, held: ans.Answer == plan.No}
 }
 
 func (w *walk) skip(ctx context.Context, at Event, why string) *failure {

@@ -39,6 +39,7 @@ const (
 	RunResumed   EventKind = "run-resumed"
 	BlockStarted EventKind = "block-started"
 	BlockSkipped EventKind = "block-skipped" // Text: evidence that it is done already
+	BlockHeld    EventKind = "block-held"    // Text: who holds the host; it is gone around and come back to
 	BlockDone    EventKind = "block-done"
 	BlockFailed  EventKind = "block-failed"
 	StepStarted  EventKind = "step-started" // on disk before anything is done

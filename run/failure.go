@@ -12,6 +12,7 @@ type failure struct {
 	class             Class
 	block, step, host string
 	why, left, next   string
+	held              bool // somebody holds the host, and nothing was begun
 }
 
 // clean reports whether the hosts answered and it is known where things stand.

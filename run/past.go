@@ -29,7 +29,7 @@ func PastOf(events []Event) Past {
 			delete(p.Taken, e.Record+" "+e.Text)
 		case BlockStarted:
 			p.Begun[e.Block] = true
-		case BlockDone, BlockSkipped:
+		case BlockDone, BlockSkipped, BlockHeld:
 			delete(p.Begun, e.Block)
 		case StepStarted:
 			p.Tries[e.Step] = max(p.Tries[e.Step], e.Attempt)

@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
@@ -144,49 +143,6 @@ func (w *walk) end(ctx context.Context, out Outcome) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	return w.emit(ctx, e, true)
-}
-
-// blocks walks blocks wave by wave and stops after the first wave in which one failed.
-func (w *walk) blocks(ctx context.Context, blocks []plan.Block) *failure {
-	for len(blocks) > 0 {
-		n := slices.IndexFunc(blocks, func(b plan.Block) bool { return b.Wave != blocks[0].Wave })
-		if n < 0 {
-			n = len(blocks)
-		}
-		if f := w.wave(ctx, blocks[:n]); f != nil {
-			return f
-		}
-		blocks = blocks[n:]
-	}
-	return nil
-}
-
-// wave walks blocks at the same time, at most Forks of them, and returns the first failure in plan order.
-func (w *walk) wave(ctx context.Context, blocks []plan.Block) *failure {
-	if w.stopped(ctx) {
-		return &failure{class: Interrupted, why: "stopped as asked, between two blocks"}
-	}
-	forks := w.Forks
-	if forks <= 0 {
-		forks = 50
-	}
-	slots := make(chan struct{}, forks)
-	fails := make([]*failure, len(blocks))
-	var wg sync.WaitGroup
-	for i, b := range blocks {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			fails[i] = w.block(ctx, b)
-		})
-	}
-	wg.Wait()
-	for _, f := range fails {
-		if f != nil {
-			return f
-		}
-	}
-	return nil
 }
 
 func (w *walk) stopped(ctx context.Context) bool {

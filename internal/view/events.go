@@ -43,6 +43,8 @@ func (v *Events) Observe(e run.Event) {
 		v.block(e)
 	case run.BlockSkipped:
 		v.blockSkipped(e)
+	case run.BlockHeld:
+		v.write(v.stamp(e) + v.paint(warn, Line(e.Host)+" is held, and left for later") + evidence(e.Text) + "\n")
 	case run.BlockFailed, run.StepFailed:
 		v.failed(e)
 	case run.StepStarted:
