@@ -15,12 +15,12 @@ const ShellLine = "/bin/sh -s"
 const becomeScript = `printf "\n%s ready\n" "$1"; exec /bin/sh -s`
 
 // BecomeLine is the exec line that reads a script from standard input as root, for hosts where
-// sudo wants a password. sudo writes prompt to stderr if it wants one; the line "<nonce> ready"
+// sudo wants a password. What sudo says is read, so it speaks English. sudo writes prompt to stderr if it wants one; the line "<nonce> ready"
 // appears on stdout once the shell runs. The script must not be sent before that: sudo that needs no
 // password would otherwise leave the password to the shell.
 func BecomeLine(prompt, nonce string) string {
 	return shellescape.QuoteCommand([]string{
-		"sudo", "-S", "-p", prompt, "--", "/bin/sh", "-c", becomeScript, "sh", nonce,
+		"env", "LC_ALL=C", "LANGUAGE=", "sudo", "-S", "-p", prompt, "--", "/bin/sh", "-c", becomeScript, "sh", nonce,
 	})
 }
 

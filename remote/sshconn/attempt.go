@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +34,34 @@ func (d *doors) at(address string) *remote.Slots {
 		d.slots[address] = s
 	}
 	return s
+}
+
+// enter takes a place at every address that the login goes through. They are taken in one order by all, so that
+// those who wait for each other's places cannot be in a circle.
+func (d *doors) enter(ctx context.Context, cfg Config) (leave func(), err error) {
+	var names []string
+	for _, hop := range cfg.Jump {
+		names = append(names, address(hop.withDefaults()))
+	}
+	if len(names) == 0 {
+		names = append(names, address(cfg))
+	}
+	slices.Sort(names)
+	var taken []func()
+	leave = func() {
+		for _, release := range taken {
+			release()
+		}
+	}
+	for _, name := range slices.Compact(names) {
+		release, err := d.at(name).Take(ctx)
+		if err != nil {
+			leave()
+			return nil, err
+		}
+		taken = append(taken, release)
+	}
+	return leave, nil
 }
 
 // timeLimit bounds one attempt. It stands still while a person is asked for a passphrase.
@@ -107,5 +136,8 @@ func (p *prefaceConn) text() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	line, _, _ := strings.Cut(string(p.said), "\n")
-	return strings.ToValidUTF8(strings.TrimSpace(line), "?")
+	if line = strings.TrimSpace(line); line == "" {
+		return ""
+	}
+	return oneLine(line)
 }

@@ -2,6 +2,7 @@ package sshconn
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,19 +20,21 @@ type identities struct {
 	signers []ssh.Signer
 	notes   []string // keys that could not be offered, and why
 	agent   net.Conn // open while signers are in use; may be nil
+	stop    func() bool
 }
 
 func (i *identities) close() {
 	if i.agent != nil {
+		i.stop()
 		_ = i.agent.Close()
 	}
 }
 
 // gather collects the keys for a host: those that are named first (a server allows few tries), then the agent's.
 // waiting is called when a person is asked for a passphrase, and returns what to call afterwards.
-func (d *Dialer) gather(cfg Config, waiting func() (resume func())) *identities {
+func (d *Dialer) gather(ctx context.Context, cfg Config, waiting func() (resume func())) *identities {
 	ids := &identities{}
-	inAgent := ids.askAgent(cfg.AgentSocket)
+	inAgent := ids.askAgent(ctx, cfg.AgentSocket)
 	named := map[string]bool{}
 	for _, file := range cfg.KeyFiles {
 		key, err := d.keys.load(file)
@@ -62,17 +65,18 @@ func (d *Dialer) gather(cfg Config, waiting func() (resume func())) *identities 
 	return ids
 }
 
-// askAgent lists the agent's keys; an agent that cannot be reached is noted, not fatal.
-func (i *identities) askAgent(socket string) []ssh.Signer {
+// askAgent lists the agent's keys; an agent that cannot be reached is noted, not fatal. An agent that does not answer
+// is given up with the attempt: signing would wait for it for ever.
+func (i *identities) askAgent(ctx context.Context, socket string) []ssh.Signer {
 	if socket == "" {
 		return nil
 	}
-	conn, err := (&net.Dialer{}).Dial("unix", socket) //nolint:noctx // a local socket answers at once or not at all
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	if err != nil {
 		i.notes = append(i.notes, fmt.Sprintf("cannot reach the agent: %v", err))
 		return nil
 	}
-	i.agent = conn
+	i.agent, i.stop = conn, context.AfterFunc(ctx, func() { _ = conn.Close() })
 	signers, err := agent.NewClient(conn).Signers()
 	if err != nil {
 		i.notes = append(i.notes, fmt.Sprintf("cannot list the agent's keys: %v", err))
@@ -157,22 +161,28 @@ func (l *lockedSigner) SignWithAlgorithm(rand io.Reader, data []byte, algorithm 
 	return s.Sign(rand, data)
 }
 
-// explain says why a login failed, in the order in which an operator can do something about it.
-func (i *identities) explain(user string, err error) string {
+// explain says why a login failed, in the order in which an operator can do something about it. said is the
+// error; cut, that the server ended the connection without one.
+func (i *identities) explain(user, said string, cut bool) string {
 	n := len(i.signers)
 	var text string
 	switch {
-	case strings.Contains(err.Error(), "oo many authentication failures"):
+	case strings.Contains(said, "oo many authentication failures"):
 		text = fmt.Sprintf("%d keys offered for user %s and the server allows fewer tries: name the right key "+
 			"(ansible_ssh_private_key_file, or IdentityFile with IdentitiesOnly)", n, user)
+	case cut:
+		text = fmt.Sprintf("the server closed the connection during login of user %s, with %d keys to offer: is the account "+
+			"locked or expired, or are fewer tries allowed? Its log says why", user, n)
 	case n == 0:
 		text = fmt.Sprintf("no key to offer for user %s", user)
-	default:
+	case strings.Contains(said, "unable to authenticate"):
 		kinds := make([]string, 0, n)
 		for _, s := range i.signers {
 			kinds = append(kinds, describe(s.PublicKey()))
 		}
 		text = fmt.Sprintf("user %s: none of %d keys accepted (%s)", user, n, strings.Join(kinds, ", "))
+	default:
+		text = fmt.Sprintf("login of user %s failed: %s", user, said)
 	}
 	return strings.Join(append([]string{text}, i.notes...), "; ")
 }

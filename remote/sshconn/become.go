@@ -18,34 +18,57 @@ import (
 // becomeLimit is how long sudo may take to ask or to let us in.
 const becomeLimit = 30 * time.Second
 
-// becomeGuard tries each password on one host first, and nowhere again once it was wrong: accounts lock.
+// becomeGuard tries each password on one host first, and nowhere again once it was wrong: accounts lock. sudo is not
+// even started on the others meanwhile: a question that nobody answers counts as a wrong answer too.
 type becomeGuard struct {
 	mu     sync.Mutex
-	proven map[[sha256.Size]byte]bool // right or wrong; absent: not tried
+	trials map[[sha256.Size]byte]*trial
+}
+
+// trial is what is known of one password.
+type trial struct {
+	turn         chan struct{} // holds one token while a host tries
+	known, right bool          // set by whoever holds the token; read with it, or once known
 }
 
 var errWrongBefore = errors.New("the become password was refused before; it is not tried again, so that no account gets locked")
 
 // enter returns once the password may be tried. verdict must be called, with nil if sudo never said.
-func (g *becomeGuard) enter(password []byte) (verdict func(right *bool), err error) {
-	sum := sha256.Sum256(password)
-	g.mu.Lock()
-	if right, known := g.proven[sum]; known {
-		g.mu.Unlock()
-		if !right {
-			return nil, errWrongBefore
-		}
+func (g *becomeGuard) enter(ctx context.Context, password []byte) (verdict func(right *bool), err error) {
+	t := g.trial(sha256.Sum256(password))
+	select {
+	case t.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	switch {
+	case t.known && !t.right:
+		<-t.turn
+		return nil, errWrongBefore
+	case t.known:
+		<-t.turn
 		return func(*bool) {}, nil
 	}
 	return func(right *bool) {
 		if right != nil {
-			if g.proven == nil {
-				g.proven = map[[sha256.Size]byte]bool{}
-			}
-			g.proven[sum] = *right
+			t.known, t.right = true, *right
 		}
-		g.mu.Unlock()
+		<-t.turn
 	}, nil
+}
+
+func (g *becomeGuard) trial(sum [sha256.Size]byte) *trial {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	t, ok := g.trials[sum]
+	if !ok {
+		if g.trials == nil {
+			g.trials = map[[sha256.Size]byte]*trial{}
+		}
+		t = &trial{turn: make(chan struct{}, 1)}
+		g.trials[sum] = t
+	}
+	return t
 }
 
 // spotter passes a stream on and reports each time a text appears in it.
@@ -92,15 +115,18 @@ func (c *Conn) startElevated(ctx context.Context, s *session, nonce string, scri
 func (c *Conn) elevate(
 	ctx context.Context, s *session, nonce string, stdout, stderr io.Writer, said func() string,
 ) (<-chan struct{}, error) {
-	verdict, err := c.d.become.enter(c.cfg.BecomePassword)
-	if err != nil {
+	verdict, err := c.d.become.enter(ctx, c.cfg.BecomePassword)
+	switch {
+	case errors.Is(err, errWrongBefore):
 		return nil, c.fail(remote.Become, "", "%w", err)
+	case err != nil:
+		return nil, c.ended(ctx)
 	}
 	var right *bool
 	defer func() { verdict(right) }()
 	prompt := "[" + newNonce() + "] "
-	if err := s.exec(command.BecomeLine(prompt, nonce)); err != nil {
-		return nil, c.execError(err)
+	if err := c.exec(ctx, s, command.BecomeLine(prompt, nonce)); err != nil {
+		return nil, err
 	}
 	asked, ready := make(chan struct{}, 4), make(chan struct{}, 1)
 	ended := s.pump(&spotter{w: stdout, text: []byte("\n" + nonce + " ready\n"), hits: ready},
@@ -116,7 +142,7 @@ func (c *Conn) elevate(
 				return nil, c.fail(remote.Become, "", "sudo refuses the become password of user %s", c.cfg.User)
 			}
 			if _, err := s.Write(append(bytes.Clone(c.cfg.BecomePassword), '\n')); err != nil {
-				return nil, c.execError(err)
+				return nil, c.orLost(c.fail(remote.Become, "", "sudo does not take the password: %w", err))
 			}
 		case <-ready:
 			if times > 0 {
@@ -129,7 +155,7 @@ func (c *Conn) elevate(
 				return nil, c.lostError()
 			}
 			text := oneLine(strings.ReplaceAll(said(), strings.TrimSpace(prompt), ""))
-			if times > 0 && strings.Contains(text, "incorrect password") {
+			if times > 0 && !refusal.MatchString(said()) { // it took the password, and ended: not because of a rule
 				right = &no
 			}
 			return nil, c.fail(remote.Become, "", "sudo lets user %s run nothing: %s", c.cfg.User, text)

@@ -49,6 +49,7 @@ type Config struct {
 	HostKeyAlgorithms, Ciphers, KexAlgorithms, MACs []string
 
 	ConnectTimeout time.Duration // one limit for TCP, handshake and login of one attempt
+	Retries        int           // further attempts when nobody answers; a refused login is never repeated
 	CommandTimeout time.Duration // for commands that bring none
 	Keepalive      time.Duration // between keepalives
 	KeepaliveCount int           // unanswered ones after which the connection is lost
@@ -72,6 +73,7 @@ type Dialer struct {
 	// Net opens TCP connections. nil: a net.Dialer.
 	Net func(ctx context.Context, network, address string) (net.Conn, error)
 
+	wait   func(time.Duration) <-chan time.Time // between attempts; nil: time.After
 	keys   keyring
 	hosts  knownFiles
 	become becomeGuard
@@ -83,6 +85,13 @@ func (d *Dialer) now() time.Time {
 		return time.Now()
 	}
 	return d.Now()
+}
+
+func (d *Dialer) after(pause time.Duration) <-chan time.Time {
+	if d.wait == nil {
+		return time.After(pause)
+	}
+	return d.wait(pause)
 }
 
 func (d *Dialer) notice(text string) {

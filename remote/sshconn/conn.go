@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -20,6 +21,10 @@ type Conn struct {
 	client *ssh.Client
 	via    *Conn // the jump host; closed with this connection
 	slots  chan struct{}
+	holds  atomic.Int32 // sessions that stay open for long
+
+	sparing sync.Mutex
+	spare   *Conn // a second connection, if the host makes it necessary
 
 	lost chan struct{} // closed when the connection is gone
 	mu   sync.Mutex
@@ -87,6 +92,9 @@ func (c *Conn) Close() error {
 		err = nil
 	}
 	closeConn(c.via)
+	c.sparing.Lock()
+	defer c.sparing.Unlock()
+	closeConn(c.spare)
 	return err
 }
 
@@ -118,6 +126,9 @@ func (c *Conn) isLost() bool {
 
 // ended turns the end of a context into an error: a time limit is one of ours, a cancellation the caller's.
 func (c *Conn) ended(ctx context.Context) *remote.Error {
+	if cause := context.Cause(ctx); errors.Is(cause, errStalled) {
+		return c.fail(remote.TimedOut, "", "%w", cause)
+	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return c.fail(remote.TimedOut, "", "time limit reached: %w", ctx.Err())
 	}

@@ -69,7 +69,7 @@ func TestConformance(t *testing.T) {
 		"plain":         {},
 		"no sftp":       {NoSFTP: true},
 		"noisy":         {Noise: "Welcome to PROD\nauthorised use only\n"},
-		"few sessions":  {MaxSessions: 2},
+		"one session":   {MaxSessions: 1},
 		"no line ended": {Noise: "no line end"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/crypto/ssh"
 
@@ -22,7 +25,7 @@ const (
 	maxPause   = 8 * time.Second
 	dropLimit  = 45 * time.Second
 	// penaltyPause is for servers that say they penalise this address: every fast retry would add to it.
-	penaltyPause = 15
+	penaltyPause = 15 * time.Second
 )
 
 // Dial connects to one host with a Dialer of its own.
@@ -30,33 +33,63 @@ func Dial(ctx context.Context, cfg Config) (*Conn, error) {
 	return (&Dialer{}).Dial(ctx, cfg)
 }
 
-// Dial connects and logs in. One time limit spans TCP, handshake and login of an attempt; only dropped handshakes
-// are tried again. The error is a *remote.Error.
+// Dial connects and logs in. One time limit spans TCP, handshake and login of an attempt. Handshakes that the server
+// dropped are tried again, hosts that do not answer Config.Retries times; what was refused never is. The
+// error is a *remote.Error.
 func (d *Dialer) Dial(ctx context.Context, cfg Config) (*Conn, error) {
 	cfg = cfg.withDefaults()
+	again := newRetry(cfg.Retries)
+	for {
+		conn, err := d.attempt(ctx, cfg)
+		if err == nil {
+			return conn, nil
+		}
+		var known *remote.Error
+		if !errors.As(err, &known) {
+			known = &remote.Error{Host: cfg.Host, Kind: remote.Unreachable, Err: err}
+		}
+		pause, ok := again.after(err)
+		if !ok {
+			return nil, known
+		}
+		select {
+		case <-d.after(pause):
+		case <-ctx.Done():
+			known.Err = fmt.Errorf("%w: %w", known.Err, ctx.Err())
+			return nil, known
+		}
+	}
+}
+
+// retry says whether an attempt is worth repeating, and when.
+type retry struct {
+	pauses *backoff.ExponentialBackOff
+	spent  time.Duration // pauses for handshakes that were dropped
+	left   int           // attempts at hosts that do not answer
+}
+
+func newRetry(retries int) *retry {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval, pauses.RandomizationFactor = firstPause, maxPause, 0.5
-	conn, err := backoff.Retry(ctx, func() (*Conn, error) {
-		conn, err := d.attempt(ctx, cfg)
-		var dropped *droppedError
-		switch {
-		case err == nil:
-			return conn, nil
-		case !errors.As(err, &dropped):
-			return nil, backoff.Permanent(err)
-		case dropped.penalty:
-			return nil, fmt.Errorf("%w: %w", backoff.RetryAfter(penaltyPause), err)
-		}
-		return nil, err
-	}, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(dropLimit))
-	if err == nil {
-		return conn, nil
-	}
+	return &retry{pauses: pauses, left: retries}
+}
+
+func (r *retry) after(err error) (pause time.Duration, again bool) {
+	var dropped *droppedError
 	var known *remote.Error
-	if errors.As(err, &known) {
-		return nil, known
+	pause = r.pauses.NextBackOff()
+	switch {
+	case errors.As(err, &dropped):
+		if dropped.penalty {
+			pause = penaltyPause
+		}
+		r.spent += pause
+		return pause, r.spent <= dropLimit
+	case errors.As(err, &known) && known.Kind == remote.Unreachable && r.left > 0:
+		r.left--
+		return pause, true
 	}
-	return nil, &remote.Error{Host: cfg.Host, Kind: remote.Unreachable, Err: err}
+	return 0, false
 }
 
 // droppedError is a connection that the server cut before login: it may well work a moment later.
@@ -71,22 +104,18 @@ func (e *droppedError) Error() string {
 	if e.preface != "" {
 		text += " (it said: " + e.preface + ")"
 	}
-	return text + ": " + e.err.Error()
+	return text + ": " + oneLine(e.err.Error())
 }
 
 func (e *droppedError) Unwrap() error { return e.err }
 
 // attempt is one connection, with its jump hosts.
 func (d *Dialer) attempt(ctx context.Context, cfg Config) (*Conn, error) {
-	door := cfg
-	if len(cfg.Jump) > 0 {
-		door = cfg.Jump[0].withDefaults()
-	}
-	release, err := d.doors.at(address(door)).Take(ctx)
+	leave, err := d.doors.enter(ctx, cfg)
 	if err != nil {
 		return nil, &remote.Error{Host: cfg.Host, Kind: remote.Unreachable, Err: err}
 	}
-	defer release()
+	defer leave()
 	return d.chain(ctx, cfg)
 }
 
@@ -139,12 +168,12 @@ func (d *Dialer) connect(ctx context.Context, cfg Config, via *Conn) (*Conn, err
 	}
 	limit := newTimeLimit(ctx, cfg.ConnectTimeout)
 	defer limit.stop()
+	ids := d.gather(limit.ctx, cfg, limit.pause) // before the host is asked: it lets us wait for a short time only
+	defer ids.close()
 	raw, err := d.open(limit.ctx, cfg, via)
 	if err != nil {
 		return nil, fail(remote.Unreachable, limit.explain(err), "")
 	}
-	ids := d.gather(cfg, limit.pause)
-	defer ids.close()
 	client, err := handshakeConfig(cfg, check, ids)
 	if err != nil {
 		_ = raw.Close()
@@ -159,33 +188,36 @@ func (d *Dialer) connect(ctx context.Context, cfg Config, via *Conn) (*Conn, err
 	}
 	if err != nil {
 		_ = raw.Close()
-		return nil, classify(cfg, limit, preface, ids, err)
+		if proxy, ok := raw.(*proxyConn); ok && proxy.said.String() != "" {
+			err = fmt.Errorf("%w (the proxy command said: %s)", err, oneLine(proxy.said.String()))
+		}
+		return nil, classify(cfg, limit, preface, check, ids, err)
 	}
 	return newConn(d, cfg, ssh.NewClient(conn, chans, reqs), via), nil
 }
 
-func classify(cfg Config, limit *timeLimit, preface *prefaceConn, ids *identities, err error) error {
+// classify tells failures apart by how far the login got. What the server says is shown, never believed: only a
+// connection that was cut before the host proved who it is may be tried again.
+func classify(cfg Config, limit *timeLimit, preface *prefaceConn, check *hostCheck, ids *identities, err error) error {
 	fail := func(kind remote.Kind, err error, next string) error {
 		return &remote.Error{Host: cfg.Host, Kind: kind, Err: err, Next: next}
 	}
 	var key *hostKeyError
-	var negotiation *ssh.AlgorithmNegotiationError
+	text := oneLine(err.Error())
+	cut := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 	switch {
 	case errors.As(err, &key):
 		return fail(remote.HostKey, key, key.next)
 	case limit.ctx.Err() != nil:
-		return fail(remote.Unreachable, limit.explain(err), "")
-	case errors.As(err, &negotiation):
-		return fail(remote.Unreachable, err, "")
-	case strings.Contains(err.Error(), "unable to authenticate"), strings.Contains(err.Error(), "oo many authentication failures"),
-		strings.Contains(err.Error(), "cannot decrypt key"):
-		return fail(remote.Auth, errors.New(ids.explain(cfg.User, err)),
-			fmt.Sprintf("ssh -p %d %s@%s true", cfg.Port, cfg.User, cfg.Address))
-	case preface.greeted() && !strings.Contains(err.Error(), "EOF") && !strings.Contains(err.Error(), "reset"):
-		return fail(remote.Unreachable, err, "")
+		return fail(remote.Unreachable, limit.explain(errors.New(text)), "")
+	case check.accepted.Load():
+		return fail(remote.Auth, errors.New(ids.explain(cfg.User, text, cut)), fmt.Sprintf("ssh -p %d %s true", cfg.Port,
+			shellescape.Quote(cfg.User+"@"+cfg.Address)))
+	case cut || !preface.greeted():
+		said := preface.text()
+		return &droppedError{err: err, preface: said, penalty: strings.Contains(said, "Not allowed at this time")}
 	}
-	text := preface.text()
-	return &droppedError{err: err, preface: text, penalty: strings.Contains(text, "Not allowed at this time")}
+	return fail(remote.Unreachable, errors.New(text), "")
 }
 
 func address(cfg Config) string {
@@ -207,7 +239,7 @@ func (d *Dialer) open(ctx context.Context, cfg Config, via *Conn) (net.Conn, err
 
 func handshakeConfig(cfg Config, check *hostCheck, ids *identities) (*ssh.ClientConfig, error) {
 	c := &ssh.ClientConfig{
-		User: cfg.User, HostKeyCallback: check.verify, ClientVersion: "SSH-2.0-kibo-rollout",
+		User: cfg.User, HostKeyCallback: check.callback, ClientVersion: "SSH-2.0-kibo-rollout",
 		Auth: []ssh.AuthMethod{ssh.PublicKeysCallback(func() ([]ssh.Signer, error) { return ids.signers, nil })},
 	}
 	var errs [4]error

@@ -108,7 +108,7 @@ func TestChangedHostKey(t *testing.T) {
 	}
 	_, err = sshconn.Dial(t.Context(), cfg)
 	e := wantKind(t, err, remote.HostKey, "does not match", cfg.KnownHosts[0]+":1")
-	if !strings.HasPrefix(e.Next, "ssh-keygen -R 'prod-a'") {
+	if !strings.HasPrefix(e.Next, "ssh-keygen -R prod-a -f ") {
 		t.Errorf("next: %q", e.Next)
 	}
 }

@@ -36,13 +36,14 @@ func (c *Conn) Hold(ctx context.Context, cmd command.Command) (*remote.Held, err
 		h.s.close()
 		return nil, err
 	}
+	h.s.hold()
 	lost := make(chan struct{})
 	go func() {
 		defer close(lost)
 		select {
 		case <-h.ended:
 		case <-h.s.exited:
-		case <-c.lost:
+		case <-h.s.on.lost:
 		}
 	}()
 	var once sync.Once
@@ -81,16 +82,14 @@ func (c *Conn) startHeld(ctx context.Context, cmd command.Command) (*held, error
 	}
 	nonce := newNonce()
 	r, w := io.Pipe()
-	lines := make(chan string)
+	lines := make(chan string, 1) // so that its reader never waits for us
 	h := &held{c: c, s: s, nonce: nonce, cmd: cmd, lines: lines, stderr: &tail{}}
 	elevated := cmd.As != command.Login && len(c.cfg.BecomePassword) > 0
 	begun := make(chan struct{})
 	go readHeld(r, nonce, begun, lines)
 	if elevated {
 		h.ended, err = c.elevate(ctx, s, nonce, w, h.stderr, h.stderr.String)
-	} else if err = s.exec(command.ShellLine); err != nil {
-		err = c.execError(err)
-	} else {
+	} else if err = c.exec(ctx, s, command.ShellLine); err == nil {
 		h.ended = s.pump(w, h.stderr)
 	}
 	if err != nil {
@@ -146,16 +145,9 @@ func (h *held) firstLine(ctx context.Context) (string, error) {
 		}
 		return "", h.early()
 	case <-ctx.Done():
-		go drain(h.lines)
 		return "", h.c.ended(ctx)
 	case <-h.c.lost:
-		go drain(h.lines)
 		return "", h.c.lostError()
-	}
-}
-
-func drain(lines <-chan string) {
-	for range lines { //nolint:revive // until it is closed
 	}
 }
 

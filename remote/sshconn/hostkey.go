@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
 	"golang.org/x/crypto/ssh"
 )
 
@@ -29,6 +31,8 @@ type hostCheck struct {
 	plain []knownLine // about the host without its port, used as ssh does: only if they fit
 	now   time.Time
 	add   func(key ssh.PublicKey) error
+
+	accepted atomic.Bool // the host proved to be the one meant
 }
 
 func newHostCheck(d *Dialer, cfg Config) (*hostCheck, error) {
@@ -110,7 +114,14 @@ func allowed(ours, wanted []string, what string) ([]string, error) {
 	return kept, nil
 }
 
-// verify is the ssh.HostKeyCallback. It trusts nothing that it was not told to trust.
+// callback is the ssh.HostKeyCallback.
+func (h *hostCheck) callback(address string, from net.Addr, key ssh.PublicKey) error {
+	err := h.verify(address, from, key)
+	h.accepted.Store(err == nil)
+	return err
+}
+
+// verify trusts nothing that it was not told to trust.
 func (h *hostCheck) verify(_ string, _ net.Addr, key ssh.PublicKey) error {
 	if err := h.revoked(key); err != nil {
 		return err
@@ -200,7 +211,8 @@ func (h *hostCheck) changed(key ssh.PublicKey, l knownLine) error {
 	return &hostKeyError{
 		text: fmt.Sprintf("host key %s %s the one on file, %s (%s): the host was reinstalled, or this is not the host",
 			describe(key), what, describe(l.key), l.at()),
-		next: fmt.Sprintf("ssh-keygen -R '%s' -f %s   # only once the new fingerprint is confirmed by another way", h.name, l.file),
+		next: fmt.Sprintf("ssh-keygen -R %s -f %s   # only once the new fingerprint is confirmed by another way",
+			shellescape.Quote(h.name), shellescape.Quote(l.file)),
 	}
 }
 
@@ -209,12 +221,12 @@ func (h *hostCheck) unknown(key ssh.PublicKey) error {
 	if len(h.cfg.KnownHosts) > 0 {
 		tried, file = "looked for "+h.name+" in "+strings.Join(h.cfg.KnownHosts, ", "), h.cfg.KnownHosts[0]
 	}
-	scan := fmt.Sprintf("ssh-keyscan -p %d %s", h.cfg.Port, strings.TrimSuffix(h.cfg.Address, "."))
+	scan := fmt.Sprintf("ssh-keyscan -p %d %s", h.cfg.Port, shellescape.Quote(strings.TrimSuffix(h.cfg.Address, ".")))
 	if h.cfg.HostKeyAlias != "" {
-		scan += " | sed 's/^[^ ]*/" + h.cfg.HostKeyAlias + "/'"
+		scan += " | sed " + shellescape.Quote("s|^[^ ]*|"+h.cfg.HostKeyAlias+"|")
 	}
 	return &hostKeyError{
 		text: fmt.Sprintf("host key %s is unknown: %s", describe(key), tried),
-		next: fmt.Sprintf("%s >> %s   # then compare the fingerprint with the host's own: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub", scan, file),
+		next: fmt.Sprintf("%s >> %s   # then compare the fingerprint with the host's own: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub", scan, shellescape.Quote(file)),
 	}
 }

@@ -87,7 +87,9 @@ func keyDefect(data []byte) string {
 type keyring struct {
 	mu    sync.Mutex
 	files map[string]keyFile
-	asked map[string]bool
+
+	asking sync.Mutex // held while a person is asked
+	asked  map[string]bool
 }
 
 func (k *keyring) load(file string) (keyFile, error) {
@@ -119,12 +121,13 @@ func (k *keyring) load(file string) (keyFile, error) {
 	return key, nil
 }
 
-// unlock decrypts a key file, asking once for its passphrase however many hosts need it.
+// unlock decrypts a key file, asking once for its passphrase however many hosts need it. While a person types, keys
+// that need no passphrase stay usable.
 func (k *keyring) unlock(file string, ask func(string) ([]byte, error)) (ssh.Signer, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if key := k.files[file]; key.signer != nil {
-		return key.signer, nil
+	k.asking.Lock()
+	defer k.asking.Unlock()
+	if known, ok := k.known(file); ok && known.signer != nil {
+		return known.signer, nil
 	}
 	if k.asked[file] {
 		return nil, fmt.Errorf("cannot decrypt key %s: the passphrase given was wrong", file)
@@ -145,6 +148,15 @@ func (k *keyring) unlock(file string, ask func(string) ([]byte, error)) (ssh.Sig
 	if err != nil {
 		return nil, fmt.Errorf("cannot decrypt key %s: wrong passphrase", file)
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	k.files[file] = keyFile{signer: signer}
 	return signer, nil
+}
+
+func (k *keyring) known(file string) (keyFile, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	known, ok := k.files[file]
+	return known, ok
 }

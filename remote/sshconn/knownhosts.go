@@ -180,13 +180,19 @@ func (k *knownFiles) lines(files []string, notice func(string)) ([]knownLine, er
 	return all, nil
 }
 
-// record appends a new host to file, unless a line with this key is there by now.
+// record appends a new host to file, unless a line with this key is there by now. A line with another key is there
+// if another login to the same name was quicker: then one of the two hosts is not the one meant.
 func (k *knownFiles) record(file, name string, key ssh.PublicKey) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, l := range k.read[file] {
-		if l.matches(name) && bytes.Equal(l.key.Marshal(), key.Marshal()) {
+		switch {
+		case !l.matches(name) || l.marker != "":
+		case bytes.Equal(l.key.Marshal(), key.Marshal()):
 			return nil
+		default:
+			return &hostKeyError{text: fmt.Sprintf("host key %s differs from %s, recorded for %s a moment ago: two machines answer to this name",
+				describe(key), describe(l.key), name)}
 		}
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {

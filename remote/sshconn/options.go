@@ -13,11 +13,13 @@ type Options struct {
 	Address string // what ssh would be called with; empty: Host
 	Port    int    // 0: from ssh_config
 	User    string // empty: from ssh_config
-	KeyFile string // tried first; empty: from ssh_config
+	// KeyFiles are tried first, in order; those of ssh_config come after them.
+	KeyFiles []string
 	// Args are words for the command line of ssh, as in ansible_ssh_common_args: -o KEY=VALUE, -i, -p, -l, -J, -F.
 	Args []string
 
 	ConnectTimeout time.Duration // 0: from ssh_config
+	Retries        int           // further attempts when the host does not answer; ConnectionAttempts of ssh_config may say more
 	CommandTimeout time.Duration
 	BecomePassword []byte
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os/exec"
+	"sync"
 	"time"
 )
 
@@ -12,12 +13,16 @@ import (
 type proxyConn struct {
 	io.Reader
 	io.WriteCloser
-	cmd *exec.Cmd
+	cmd  *exec.Cmd
+	said *tail // its standard error
+	once sync.Once
 }
 
 // startProxy runs a ProxyCommand, as ssh does: through the shell, since that is what the operator wrote it for.
 func startProxy(line string) (net.Conn, error) {
 	cmd := exec.Command("/bin/sh", "-c", "exec "+line) //nolint:gosec,noctx // ssh_config's own semantics; ends with the connection
+	said := &tail{}
+	cmd.Stderr, cmd.WaitDelay = said, time.Second // what it started may live on and keep its streams open
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("cannot start proxy command: %w", err)
@@ -29,13 +34,15 @@ func startProxy(line string) (net.Conn, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("cannot start proxy command: %w", err)
 	}
-	return &proxyConn{Reader: out, WriteCloser: in, cmd: cmd}, nil
+	return &proxyConn{Reader: out, WriteCloser: in, cmd: cmd, said: said}, nil
 }
 
 func (p *proxyConn) Close() error {
-	_ = p.WriteCloser.Close()
-	_ = p.cmd.Process.Kill()
-	_ = p.cmd.Wait()
+	p.once.Do(func() {
+		_ = p.WriteCloser.Close()
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+	})
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package sshconn
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,10 +12,18 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/kibotos/kibo-rollout/remote"
 )
 
-// maxHops bounds chains of jump hosts, nested ones included.
-const maxHops = 8
+// maxHops bounds chains of jump hosts, nested ones included; maxAttempts, what ConnectionAttempts may ask for.
+const (
+	maxHops     = 8
+	maxAttempts = 10
+)
 
 // Resolver turns Options into a Config, with what ssh_config says. Where there is an ssh binary, ssh -G is the truth.
 type Resolver struct {
@@ -26,8 +33,10 @@ type Resolver struct {
 	Getenv func(string) string
 	System string // system-wide file, read only without an ssh binary; empty: /etc/ssh/ssh_config
 
-	mu   sync.Mutex
-	hops map[string]Config
+	mu     sync.Mutex
+	asked  map[string]settings
+	flight singleflight.Group
+	busy   *remote.Slots // ssh processes at a time
 }
 
 // SystemResolver is the Resolver for this machine and user. As ssh does, it goes by the home directory in passwd.
@@ -67,11 +76,7 @@ func (r *Resolver) resolve(ctx context.Context, o Options, depth int) (Config, e
 		return Config{}, err
 	}
 	w.set = append(o.own(), w.set...)
-	ask := r.library
-	if r.SSH != "" {
-		ask = r.binary
-	}
-	s, err := ask(ctx, w, o.Address)
+	s, err := r.settings(ctx, w, o.Address)
 	if err != nil {
 		return Config{}, err
 	}
@@ -81,7 +86,7 @@ func (r *Resolver) resolve(ctx context.Context, o Options, depth int) (Config, e
 	}
 	if jump := s.one("proxyjump"); jump != "" && jump != "none" {
 		cfg.ProxyCommand = ""
-		cfg.Jump, err = r.jump(ctx, jump, w.config, depth-1)
+		cfg.Jump, err = r.jump(ctx, tokens{r: r, cfg: cfg, name: o.Address}.ofJump(jump), w.config, depth-1)
 	}
 	return cfg, err
 }
@@ -95,8 +100,8 @@ func (o Options) own() []setting {
 	if o.User != "" {
 		own = append(own, setting{"user", o.User})
 	}
-	if o.KeyFile != "" {
-		own = append(own, setting{"identityfile", o.KeyFile})
+	for _, file := range o.KeyFiles {
+		own = append(own, setting{"identityfile", file})
 	}
 	if o.ConnectTimeout > 0 {
 		own = append(own, setting{"connecttimeout", strconv.Itoa(max(1, int(o.ConnectTimeout/time.Second)))})
@@ -117,7 +122,7 @@ func (r *Resolver) jump(ctx context.Context, value, file string, depth int) ([]C
 		if file != "" {
 			o.Args = []string{"-F", file}
 		}
-		cfg, err := r.hop(ctx, o, depth)
+		cfg, err := r.resolve(ctx, o, depth)
 		if err != nil {
 			return nil, fmt.Errorf("jump host %s: %w", h.address, err)
 		}
@@ -133,88 +138,23 @@ func (r *Resolver) jump(ctx context.Context, value, file string, depth int) ([]C
 	return chain, nil
 }
 
-// hop resolves a jump host once, however many hosts are behind it.
-func (r *Resolver) hop(ctx context.Context, o Options, depth int) (Config, error) {
-	key := fmt.Sprintf("%q", []any{o.Host, o.User, o.Port, o.Args})
-	r.mu.Lock()
-	known, ok := r.hops[key]
-	r.mu.Unlock()
-	if ok {
-		return known, nil
-	}
-	cfg, err := r.resolve(ctx, o, depth)
-	if err != nil {
-		return Config{}, err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.hops == nil {
-		r.hops = map[string]Config{}
-	}
-	r.hops[key] = cfg
-	return cfg, nil
-}
-
-// settings are what ssh_config says about one host, keys in lower case.
-type settings map[string][]string
-
-func (s settings) one(key string) string {
-	if v := s[key]; len(v) > 0 {
-		return v[0]
-	}
-	return ""
-}
-
-// binary asks ssh itself.
-func (r *Resolver) binary(ctx context.Context, w words, address string) (settings, error) {
-	argv := []string{"-G"}
-	if w.config != "" {
-		argv = append(argv, "-F", w.config)
-	}
-	for _, s := range w.set {
-		argv = append(argv, "-o", s.key+"="+quoteSetting(s))
-	}
-	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, r.SSH, append(argv, "--", address)...) //nolint:gosec // argv, and ssh only prints
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("ssh -G: %w: %s", err, oneLine(stderr.String()))
-	}
-	return parseDump(stdout.String()), nil
-}
-
-// quoteSetting keeps spaces in the value of settings that are a list of words for ssh.
-func quoteSetting(s setting) string {
-	if s.key == "identityfile" && strings.ContainsAny(s.value, " \t") {
-		return `"` + s.value + `"`
-	}
-	return s.value
-}
-
-// parseDump reads what ssh -G prints: a key and its value on each line.
-func parseDump(text string) settings {
-	s := settings{}
-	for line := range strings.Lines(text) {
-		key, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
-		if ok {
-			key = strings.ToLower(key)
-			s[key] = append(s[key], value)
-		}
-	}
-	return s
-}
-
 // config makes a Config of what the options and ssh_config say.
 func (r *Resolver) config(o Options, s settings) (Config, error) {
 	cfg := Config{
 		Host: o.Host, Address: s.one("hostname"), User: s.one("user"), HostKeyAlias: s.one("hostkeyalias"),
-		CommandTimeout: o.CommandTimeout, BecomePassword: o.BecomePassword, IdentitiesOnly: s.one("identitiesonly") == "yes",
+		CommandTimeout: o.CommandTimeout, BecomePassword: o.BecomePassword, Retries: o.Retries, IdentitiesOnly: s.one("identitiesonly") == "yes",
 	}
 	if cfg.Address == "" {
 		cfg.Address = o.Address
 	}
 	if cfg.User == "" {
 		cfg.User = r.User
+	}
+	if err := plain(cfg.Address, cfg.User); err != nil {
+		return cfg, err
+	}
+	if n, err := strconv.Atoi(s.one("connectionattempts")); err == nil {
+		cfg.Retries = max(cfg.Retries, min(n, maxAttempts)-1)
 	}
 	if cfg.HostKeyAlias == "none" {
 		cfg.HostKeyAlias = ""
@@ -251,9 +191,11 @@ func (t tokens) files(cfg *Config, s settings) error {
 	}
 	cfg.KeyFiles = expand(s["identityfile"])
 	cfg.CertificateFiles = expand(s["certificatefile"])
-	for _, key := range []string{"userknownhostsfile", "globalknownhostsfile"} {
-		cfg.KnownHosts = append(cfg.KnownHosts, expand(strings.Fields(s.one(key)))...)
+	cfg.KnownHosts = expand(strings.Fields(s.one("userknownhostsfile")))
+	if len(cfg.KnownHosts) == 0 && cfg.HostKeys == AcceptNew {
+		errs = append(errs, fmt.Errorf("accept-new with UserKnownHostsFile %s is refused: every host would be new every time", s.one("userknownhostsfile")))
 	}
+	cfg.KnownHosts = append(cfg.KnownHosts, expand(strings.Fields(s.one("globalknownhostsfile")))...)
 	switch socket := s.one("identityagent"); socket {
 	case "none":
 	case "", "SSH_AUTH_SOCK", "$SSH_AUTH_SOCK":
@@ -267,6 +209,21 @@ func (t tokens) files(cfg *Config, s settings) error {
 		cfg.AgentSocket = t.r.path(socket)
 	}
 	return errors.Join(errs...)
+}
+
+// plain refuses what a shell would act on, as newer ssh does: addresses and users end up in proxy commands, and in
+// lines to paste.
+func plain(address, user string) error {
+	odd := func(r rune) bool {
+		return strings.ContainsRune("'`\"$\\;&<>|(){}", r) || unicode.IsSpace(r) || unicode.IsControl(r)
+	}
+	switch {
+	case address == "" || address[0] == '-' || strings.ContainsFunc(address, odd):
+		return fmt.Errorf("bad address %q", address)
+	case user == "" || user[0] == '-' || strings.ContainsFunc(strings.ReplaceAll(strings.TrimSuffix(user, "$"), `\`, ""), odd):
+		return fmt.Errorf("bad user name %q", user)
+	}
+	return nil
 }
 
 // path makes a file name of ssh_config absolute.

@@ -120,7 +120,7 @@ func TestMatch(t *testing.T) {
 
 func TestOptionsWin(t *testing.T) {
 	o := sshconn.Options{
-		Host: "node-a", Address: "192.0.2.7", Port: 2200, User: "deploy", KeyFile: "/keys/fleet key",
+		Host: "node-a", Address: "192.0.2.7", Port: 2200, User: "deploy", KeyFiles: []string{"/keys/fleet key", "/keys/other"},
 		Args: []string{"-C", "-o", "StrictHostKeyChecking=accept-new", "-oUser=loses", "-o", `IdentityFile="/keys/second"`, "-4"},
 	}
 	for name, r := range resolvers(t) {
@@ -130,7 +130,7 @@ func TestOptionsWin(t *testing.T) {
 		}
 		if cfg.Host != "node-a" || cfg.Address != "192.0.2.7" || cfg.Port != 2200 || cfg.User != "deploy" ||
 			cfg.HostKeys != sshconn.AcceptNew || cfg.Network != "tcp4" ||
-			strings.Join(cfg.KeyFiles, ",") != "/keys/fleet key,/keys/second" {
+			strings.Join(cfg.KeyFiles, ",") != "/keys/fleet key,/keys/other,/keys/second" {
 			t.Errorf("%s: %+v", name, cfg)
 		}
 	}
@@ -203,6 +203,7 @@ func TestInclude(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		r := &sshconn.Resolver{Home: home, User: "me", Getenv: r.Getenv, System: r.System}
 		_, err := r.Resolve(t.Context(), sshconn.Options{Host: "node-a"})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: got %v, want %q", text, err, want)

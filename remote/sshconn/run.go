@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/kibotos/kibo-rollout/remote"
 	"github.com/kibotos/kibo-rollout/remote/command"
@@ -49,7 +50,7 @@ func (c *Conn) RunBatch(ctx context.Context, b command.Batch) ([]command.Result,
 	if b.NeedsBecome() && len(c.cfg.BecomePassword) > 0 {
 		ended, err = c.startElevated(ctx, s, nonce, b.ElevatedScript(nonce), out)
 	} else {
-		ended, err = c.start(s, b.Script(nonce), out)
+		ended, err = c.start(ctx, s, b.Script(nonce), out)
 	}
 	if err != nil {
 		return nil, err
@@ -66,9 +67,9 @@ func (c *Conn) RunBatch(ctx context.Context, b command.Batch) ([]command.Result,
 }
 
 // start runs a script in the login user's shell.
-func (c *Conn) start(s *session, script []byte, out *command.Collector) (<-chan struct{}, error) {
-	if err := s.exec(command.ShellLine); err != nil {
-		return nil, c.execError(err)
+func (c *Conn) start(ctx context.Context, s *session, script []byte, out *command.Collector) (<-chan struct{}, error) {
+	if err := c.exec(ctx, s, command.ShellLine); err != nil {
+		return nil, err
 	}
 	ended := s.pump(out.Stdout(), out.Stderr())
 	go func() {
@@ -76,13 +77,6 @@ func (c *Conn) start(s *session, script []byte, out *command.Collector) (<-chan 
 		_ = s.CloseWrite()
 	}()
 	return ended, nil
-}
-
-func (c *Conn) execError(err error) error {
-	if c.isLost() {
-		return c.lostError()
-	}
-	return c.fail(remote.Auth, "", "cannot start a shell: %w", err)
 }
 
 // await returns nil when there is no more output to wait for, and an error when waiting ended before that.
@@ -162,10 +156,22 @@ func (c *Conn) cut(s *session, out *command.Collector, err error) error {
 	return c.fail(remote.Auth, next, "the login shell of user %s ran nothing (status %d): %s", c.cfg.User, s.exit(), oneLine(said))
 }
 
+// maxSaid bounds what a message quotes of a host, in bytes.
+const maxSaid = 500
+
+// oneLine makes a quotation of what somebody else said: one line of printable text, not too long.
 func oneLine(s string) string {
+	if len(s) > maxSaid {
+		s = s[:maxSaid] + "…"
+	}
 	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
 	if s == "" {
 		return "it said nothing"
 	}
-	return s
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, s)
 }

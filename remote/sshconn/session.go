@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -23,6 +24,46 @@ type session struct {
 	exited  chan struct{} // closed once status is known, or the channel is gone
 	status  int           // -1: none was reported; read through exit
 	release func()
+	on      *Conn // the connection it is on
+	held    bool  // counted among the connection's held sessions
+}
+
+// startLimit is how long a host may take to open a session, and to start a command in it.
+const startLimit = 30 * time.Second
+
+// errOnlyHeld: the host allows no further session, and those that are open stay open for long.
+var errOnlyHeld = errors.New("all sessions that the host allows are held")
+
+// hold counts the session among those that stay open for long, until it is closed.
+func (s *session) hold() {
+	s.held = true
+	s.on.holds.Add(1)
+}
+
+// another is a second connection, for hosts that allow as few sessions as are held on this one.
+func (c *Conn) another(ctx context.Context) (*Conn, error) {
+	c.sparing.Lock()
+	defer c.sparing.Unlock()
+	if c.spare != nil {
+		select {
+		case <-c.spare.lost:
+			_ = c.spare.Close()
+		default:
+			return c.spare, nil
+		}
+	}
+	spare, err := c.d.Dial(ctx, c.cfg)
+	if err != nil {
+		return nil, err
+	}
+	c.d.notice(fmt.Sprintf("host %s: sshd allows too few sessions a connection (MaxSessions); a second connection is used", c.cfg.Host))
+	c.spare = spare
+	select {
+	case <-c.lost: // closed meanwhile
+		_ = spare.Close()
+	default:
+	}
+	return spare, nil
 }
 
 // open takes one of the connection's slots and opens a channel in it.
@@ -37,11 +78,19 @@ func (c *Conn) open(ctx context.Context) (*session, error) {
 	var once sync.Once
 	release := func() { once.Do(func() { <-c.slots }) }
 	ch, reqs, err := c.openChannel(ctx)
+	if errors.Is(err, errOnlyHeld) {
+		release()
+		spare, err := c.another(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return spare.open(ctx)
+	}
 	if err != nil {
 		release()
 		return nil, err
 	}
-	s := &session{Channel: ch, exited: make(chan struct{}), status: -1, release: release}
+	s := &session{Channel: ch, exited: make(chan struct{}), status: -1, release: release, on: c}
 	go s.watch(reqs)
 	return s, nil
 }
@@ -53,7 +102,9 @@ func (c *Conn) openChannel(ctx context.Context) (ssh.Channel, <-chan *ssh.Reques
 		reqs <-chan *ssh.Request
 		err  error
 	}
-	for wait := 50 * time.Millisecond; ; wait *= 2 {
+	timer := time.NewTimer(startLimit)
+	defer timer.Stop()
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		result := make(chan opened, 1)
 		go func() {
 			ch, reqs, err := c.client.OpenChannel("session", nil)
@@ -67,7 +118,11 @@ func (c *Conn) openChannel(ctx context.Context) (ssh.Channel, <-chan *ssh.Reques
 		case <-ctx.Done():
 			go closeLate(func() ssh.Channel { return (<-result).ch })
 			return nil, nil, c.ended(ctx)
+		case <-timer.C:
+			go closeLate(func() ssh.Channel { return (<-result).ch })
+			return nil, nil, c.fail(remote.TimedOut, "", "cannot open a session: %w", errNoAnswer)
 		}
+		timer.Reset(startLimit)
 		var refused *ssh.OpenChannelError
 		switch {
 		case o.err == nil:
@@ -75,8 +130,13 @@ func (c *Conn) openChannel(ctx context.Context) (ssh.Channel, <-chan *ssh.Reques
 		case !errors.As(o.err, &refused): // not an answer of the host: the connection is broken
 			c.setWhy(o.err)
 			return nil, nil, c.lostError()
-		case wait > 5*time.Second:
-			return nil, nil, c.fail(remote.Unreachable, "", "cannot open a session (MaxSessions of sshd?): %w", o.err)
+		}
+		switch open := len(c.slots) - 1; { // besides this one
+		case open > int(c.holds.Load()): // one of ours will end
+		case open > 0:
+			return nil, nil, errOnlyHeld
+		case wait == time.Second:
+			return nil, nil, c.fail(remote.Unreachable, "", "cannot open a session (MaxSessions 0 of sshd?): %s", oneLine(o.err.Error()))
 		}
 		select {
 		case <-time.After(wait):
@@ -116,12 +176,44 @@ func (s *session) watch(reqs <-chan *ssh.Request) {
 }
 
 // exec starts a command line on the host.
-func (s *session) exec(line string) error {
-	ok, err := s.SendRequest("exec", true, ssh.Marshal(struct{ Command string }{line}))
-	if err == nil && !ok {
+func (c *Conn) exec(ctx context.Context, s *session, line string) error {
+	ok, err := s.request(ctx, "exec", line)
+	switch {
+	case err == nil && ok:
+		return nil
+	case ctx.Err() != nil:
+		return c.ended(ctx)
+	case errors.Is(err, errNoAnswer):
+		return c.fail(remote.TimedOut, "", "cannot start a shell: %w", err)
+	case err == nil:
 		err = errors.New("the host refuses to run commands")
 	}
-	return err
+	return c.orLost(c.fail(remote.Auth, "", "cannot start a shell: %w", err))
+}
+
+var errNoAnswer = fmt.Errorf("no answer within %s, although the connection lives", startLimit)
+
+// request asks for something to be started in the session.
+func (s *session) request(ctx context.Context, kind, text string) (ok bool, err error) {
+	type answer struct {
+		ok  bool
+		err error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		ok, err := s.SendRequest(kind, true, ssh.Marshal(struct{ Text string }{text}))
+		answers <- answer{ok, err}
+	}()
+	timer := time.NewTimer(startLimit)
+	defer timer.Stop()
+	select {
+	case a := <-answers:
+		return a.ok, a.err
+	case <-ctx.Done():
+		return false, ctx.Err()
+	case <-timer.C:
+		return false, errNoAnswer
+	}
 }
 
 // exit is the exit status, or -1 if none is known (yet).
@@ -135,6 +227,10 @@ func (s *session) exit() int {
 }
 
 func (s *session) close() {
+	if s.held {
+		s.held = false
+		s.on.holds.Add(-1)
+	}
 	_ = s.Close()
 	s.release()
 }

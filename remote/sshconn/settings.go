@@ -68,6 +68,16 @@ func (t tokens) expand(value string) (string, error) {
 	return s.String(), nil
 }
 
+// ofJump expands what may stand in ProxyJump. A % before anything else is part of an address: fe80::1%eth0.
+func (t tokens) ofJump(value string) string {
+	var pairs []string
+	for _, letter := range "%hnpr" {
+		text, _ := t.of(byte(letter))
+		pairs = append(pairs, "%"+string(letter), text)
+	}
+	return strings.NewReplacer(pairs...).Replace(value)
+}
+
 func (t tokens) proxy(cfg *Config, s settings) error {
 	line := s.one("proxycommand")
 	if line == "" || line == "none" {
@@ -82,9 +92,10 @@ func (t tokens) proxy(cfg *Config, s settings) error {
 func refuse(s settings) error {
 	var errs []error
 	for _, key := range []string{
-		"knownhostscommand", "revokedhostkeys", "bindaddress", "bindinterface", "remotecommand", "pkcs11provider",
+		"knownhostscommand", "revokedhostkeys", "bindaddress", "bindinterface", "remotecommand", "pkcs11provider", "proxyusefdpass",
+		"refuseconnection",
 	} {
-		if v := s.one(key); v != "" && v != "none" {
+		if v := s.one(key); v != "" && v != "none" && v != "no" {
 			errs = append(errs, fmt.Errorf("cannot honour %s %s of ssh_config", key, v))
 		}
 	}

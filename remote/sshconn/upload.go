@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pkg/sftp"
 
@@ -42,11 +43,7 @@ func (c *Conn) Upload(ctx context.Context, u remote.Upload) error {
 
 // place sends, verifies and renames.
 func (c *Conn) place(ctx context.Context, u remote.Upload, part string) error {
-	err := c.sendSFTP(ctx, u, part)
-	if errors.Is(err, errNoSFTP) {
-		err = c.sendShell(ctx, u, part)
-	}
-	if err != nil {
+	if err := c.send(ctx, u, part); err != nil {
 		return err
 	}
 	sum, err := c.checksum(ctx, part)
@@ -65,6 +62,31 @@ func (c *Conn) place(ctx context.Context, u remote.Upload, part string) error {
 		return err
 	}
 	return c.allZero(batch, results)
+}
+
+// stallLimit is how long an upload may make no progress: a host that answers keepalives can hang all the same.
+const stallLimit = time.Minute
+
+var errStalled = fmt.Errorf("the upload made no progress for %s", stallLimit)
+
+// send writes the bytes one way or the other.
+func (c *Conn) send(ctx context.Context, u remote.Upload, part string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(stallLimit, func() { cancel(errStalled) })
+	defer timer.Stop()
+	told := u.Progress
+	u.Progress = func(sent, size int64) {
+		timer.Reset(stallLimit)
+		if told != nil {
+			told(sent, size)
+		}
+	}
+	err := c.sendSFTP(ctx, u, part)
+	if errors.Is(err, errNoSFTP) {
+		err = c.sendShell(ctx, u, part)
+	}
+	return err
 }
 
 func stage(argv ...string) command.Command {
@@ -116,8 +138,13 @@ func (c *Conn) sendSFTP(ctx context.Context, u remote.Upload, part string) error
 		return err
 	}
 	defer s.close()
-	ok, err := s.SendRequest("subsystem", true, append([]byte{0, 0, 0, 4}, "sftp"...))
-	if err != nil || !ok {
+	ok, err := s.request(ctx, "subsystem", "sftp")
+	switch {
+	case ctx.Err() != nil:
+		return c.ended(ctx)
+	case errors.Is(err, errNoAnswer):
+		return c.fail(remote.TimedOut, "", "cannot start sftp: %w", err)
+	case err != nil || !ok:
 		return c.orLost(errNoSFTP)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
@@ -172,7 +199,6 @@ func (c *Conn) sendShell(ctx context.Context, u remote.Upload, part string) erro
 	if err == nil {
 		err = h.s.CloseWrite()
 	}
-	go drain(h.lines)
 	if err == nil {
 		select {
 		case <-h.ended:
