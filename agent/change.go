@@ -139,7 +139,8 @@ func (g Guard) jobPermits(c Change) (bool, error) {
 		return false, err
 	}
 	for _, req := range reqs {
-		if v := gate.Decide(asked.Permitted, f, nil, req); !v.Open {
+		req.Run, req.Plan = asked.Request.Run, asked.Request.Plan
+		if v := g.Jobs.Window.covers(f, asked.Permitted, req); !v.Open {
 			return false, &gate.Denial{Code: v.Code, Reason: fmt.Sprintf("inside job %s: %s", key, v.Reason)}
 		}
 		// The job's own words bind as a window does: it may do what it was asked to do and nothing beside.

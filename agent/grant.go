@@ -84,7 +84,7 @@ func (g Guard) granted(c Change) bool {
 		return false
 	}
 	for _, req := range reqs {
-		if !gate.Decide(have.Permitted, f, nil, req).Open {
+		if !g.Jobs.Window.covers(f, have.Permitted, req).Open {
 			return false
 		}
 	}

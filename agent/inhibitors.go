@@ -65,14 +65,9 @@ func holds(i gate.Inhibitor) bool {
 		(i.UID != 0 || i.Who != "kibo-agent")
 }
 
-// givesBack lists operations that end a disruption. A lock that appears half-way must not keep a host down.
-func givesBack(operation string) bool {
-	return operation == gate.OpStart || operation == gate.OpCancelDrain
-}
-
 // inhibited closes an open verdict while somebody blocks shutdown. Not being able to tell closes it too.
 func (j Jobs) inhibited(ctx context.Context, operation string, v gate.Verdict) gate.Verdict {
-	if givesBack(operation) {
+	if gate.GivesBack(operation) {
 		return v
 	}
 	locks, err := j.Inhibitors(ctx)

@@ -21,6 +21,17 @@ const seenStep = time.Minute
 // does not open a window again that has ended.
 type Seen struct {
 	Path string // empty: not kept
+	// Synced reports whether the clock was set by a time service since boot; nil counts as yes.
+	Synced func() bool
+}
+
+// slack is how far the clock may be behind the mark. Only a clock that a time service keeps may be at all: any
+// other one may be on its way from the wrong year.
+func (s Seen) slack() time.Duration {
+	if s.Synced != nil && !s.Synced() {
+		return 0
+	}
+	return clockSlack
 }
 
 // check fails with a *gate.Denial when now is clearly before a time already seen.
@@ -29,7 +40,7 @@ func (s Seen) check(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if now.Add(clockSlack).Before(high) {
+	if now.Before(high) && now.Add(s.slack()).Before(high) {
 		return gate.Deny(gate.CodeClockBack, "the clock says %s, but this host has already seen %s; remove %s once the clock is right",
 			gate.Clock(now.Unix()), gate.Clock(high.Unix()), s.Path)
 	}

@@ -16,6 +16,7 @@ func Status(ctx context.Context, version string, j Jobs, l Layers) (gate.Status,
 	if f.NotAfter != 0 {
 		s.Window = &f
 	}
+	s.Holds = j.Window.Holds.List()
 	locks, err := j.Inhibitors(ctx)
 	if err != nil && !errors.Is(err, errNoLogind) {
 		// A lock that may or may not be there is shown as one line that says so.

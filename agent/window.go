@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -20,6 +19,9 @@ type Window struct {
 	Path  string // normally gate.DefaultPath
 	Now   func() time.Time
 	Seen  Seen // the clock's high-water mark; zero: not kept
+	// Identity is this host's; zero: unknown. Holds are the people who say no; zero: none are kept.
+	Identity Identity
+	Holds    Holds
 }
 
 // Judge reads the allow-file afresh and decides on the request. The file is returned also when the gate is
@@ -40,7 +42,16 @@ func (w Window) judge(path string, now time.Time, req gate.Request) (gate.AllowF
 		return gate.AllowFile{}, gate.Closed(err)
 	}
 	f, err := w.read(path)
-	return f, gate.Decide(now, f, err, req)
+	here := w.Identity.Here(now)
+	here.Holds = w.Holds.List()
+	return f, here.Decide(f, err, req)
+}
+
+// covers judges a window that was taken for an operation, at the moment that was permitted: an operation that
+// has begun is interrupted neither by the end of its window nor by a hold.
+func (w Window) covers(f gate.AllowFile, permitted time.Time, req gate.Request) gate.Verdict {
+	f.BootID, f.BootUntil = "", 0
+	return w.Identity.Here(permitted).Decide(f, nil, req)
 }
 
 func (w Window) read(path string) (gate.AllowFile, error) {
@@ -56,14 +67,16 @@ func (w Window) read(path string) (gate.AllowFile, error) {
 }
 
 // Place writes the allow-file, replacing any other, and then judges it as everybody will: what it returns is
-// what the gate now says (Z6).
+// what the gate now says (Z6), which is still closed while somebody holds the host.
 func (w Window) Place(ctx context.Context, f gate.AllowFile) (gate.Verdict, error) {
-	data, err := json.MarshalIndent(f, "", "  ")
+	now := w.Now()
+	f = w.bootBound(f, now)
+	data, err := encode(f)
 	if err != nil {
-		return gate.Verdict{}, fmt.Errorf("cannot encode the window: %w", err)
+		return gate.Verdict{}, err
 	}
 	parsed, err := gate.Parse(data)
-	if v := gate.Decide(w.Now(), parsed, err, gate.Request{}); !v.Open && v.Code != gate.CodeNotYet {
+	if v := w.Identity.Here(now).Decide(parsed, err, gate.Request{}); !v.Open && v.Code != gate.CodeNotYet {
 		return v, fmt.Errorf("cannot place this window: %s", v.Reason)
 	}
 	held, err := w.lock(ctx)
@@ -71,10 +84,10 @@ func (w Window) Place(ctx context.Context, f gate.AllowFile) (gate.Verdict, erro
 		return gate.Verdict{}, err
 	}
 	defer held.release()
-	if err := w.Seen.note(w.Now()); err != nil {
+	if err := w.Seen.note(now); err != nil {
 		return gate.Verdict{}, err
 	}
-	if err := writeDurable(w.Path, append(data, '\n'), 0o644); err != nil {
+	if err := writeDurable(w.Path, data, 0o644); err != nil {
 		return gate.Verdict{}, err
 	}
 	_, v := w.Judge(gate.Request{})

@@ -15,6 +15,12 @@ type AllowFile struct {
 	Packages   map[string]string `json:"packages,omitempty"`   // name → Debian version; none: every package
 	SHA256     []string          `json:"sha256,omitempty"`     // of the .debs that may be installed; none: any
 	SingleUse  bool              `json:"singleUse,omitempty"`  // consumed by the first operation (Z3)
+	MachineID  string            `json:"machineId,omitempty"`  // the only host it is for, by /etc/machine-id
+	Run        string            `json:"run,omitempty"`        // only jobs of this run
+	Plan       string            `json:"plan,omitempty"`       // only jobs that follow the plan with this digest
+	BootID     string            `json:"bootId,omitempty"`     // of the boot it was placed in
+	BootUntil  int64             `json:"bootUntil,omitempty"`  // seconds after that boot; the end by a clock that nobody sets
+	RenewUntil int64             `json:"renewUntil,omitempty"` // Unix seconds; a lease: NotAfter may be moved up to here
 	IssuedBy   string            `json:"issuedBy,omitempty"`
 	Reason     string            `json:"reason,omitempty"`
 }

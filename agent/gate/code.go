@@ -34,11 +34,16 @@ const (
 	CodeOtherPackage   = "other-package"
 	CodeOtherVersion   = "other-version"
 	CodeOtherSHA256    = "other-sha256"
-	CodeBadRequest     = "bad-request" // the question itself makes no sense
-	CodeInhibited      = "inhibited"   // somebody holds a block lock on shutdown (Z7)
-	CodeHeld           = "held"        // a person on the host says no
-	CodeClockBack      = "clock-back"  // the clock is behind a time this host has already seen
-	CodeUsed           = "used"        // a single-use window that another operation took first
+	CodeOtherMachine   = "other-machine" // the window is for another host
+	CodeOtherRun       = "other-run"     // for another run
+	CodeOtherPlan      = "other-plan"    // for another plan
+	CodeOtherWindow    = "other-window"  // somebody else's window is there; only for renewing
+	CodeNoLease        = "no-lease"      // a window that cannot be renewed
+	CodeBadRequest     = "bad-request"   // the question itself makes no sense
+	CodeInhibited      = "inhibited"     // somebody holds a block lock on shutdown (Z7)
+	CodeHeld           = "held"          // a person on the host says no
+	CodeClockBack      = "clock-back"    // the clock is behind a time this host has already seen
+	CodeUsed           = "used"          // a single-use window that another operation took first
 )
 
 // Denial is an error with one of the codes. Reason is one sentence for people, without a full stop.

@@ -22,6 +22,8 @@ type Request struct {
 	Operation string            // "" only for that question
 	Packages  map[string]string // name → Debian version: to be installed, or, for OpRemove, being removed
 	SHA256    []string          // of the .debs to be installed, lower-case hex
+	Run       string            `json:",omitempty"` // the run that asks, if any
+	Plan      string            `json:",omitempty"` // digest of the plan it follows, if any
 }
 
 // Check reports what is wrong with the request itself as a *Denial with CodeBadRequest, or nil.
@@ -41,51 +43,27 @@ func (r Request) Check() error {
 			return Deny(CodeBadRequest, "%v", err)
 		}
 	}
-	return nil
-}
-
-// Decide says whether the request may go through now. The file and the error are what reading the allow-file
-// gave; any error is a closed gate. A window ends at now >= NotAfter (Z2) and, where it names operations,
-// packages or checksums, permits nothing else: one that names packages permits an install or removal only of
-// those, and one that names checksums permits an install only of .debs whose checksum is known and listed.
-func Decide(now time.Time, f AllowFile, err error, req Request) Verdict {
-	if err != nil {
-		return Closed(err)
-	}
-	for _, rule := range []func(time.Time, AllowFile, Request) error{
-		func(_ time.Time, _ AllowFile, r Request) error { return r.Check() },
-		inTime, bindsOperation, bindsPackages, bindsSHA256,
-	} {
-		if err := rule(now, f, req); err != nil {
-			return Closed(err)
+	for what, name := range map[string]string{"run": r.Run, "plan": r.Plan} {
+		if err := CheckName(what, name); name != "" && err != nil {
+			return Deny(CodeBadRequest, "%v", err)
 		}
 	}
-	return Verdict{Open: true, Code: CodeOpen, Reason: "open until " + Clock(f.NotAfter) + by(f)}
-}
-
-func inTime(now time.Time, f AllowFile, _ Request) error {
-	end := time.Unix(f.NotAfter, 0)
-	switch {
-	case f.NotAfter <= 0:
-		return Deny(CodeNoEnd, "the allow-file has no notAfter, so it would never end")
-	case !now.Before(end):
-		return Deny(CodeExpired, "the window ended at %s; it is %s now", Clock(f.NotAfter), Clock(now.Unix()))
-	case end.Sub(now) > MaxWindow:
-		return Deny(CodeTooFar, "the window ends at %s, more than %d days from now", Clock(f.NotAfter), int(MaxWindow.Hours()/24))
-	case now.Unix() < f.NotBefore:
-		return Deny(CodeNotYet, "the window begins at %s; it is %s now", Clock(f.NotBefore), Clock(now.Unix()))
-	}
 	return nil
 }
 
-func bindsOperation(_ time.Time, f AllowFile, req Request) error {
+// Decide is Here.Decide on a host of which nothing but the time is known.
+func Decide(now time.Time, f AllowFile, err error, req Request) Verdict {
+	return Here{Now: now}.Decide(f, err, req)
+}
+
+func bindsOperation(_ Here, f AllowFile, req Request) error {
 	if req.Operation == "" || len(f.Operations) == 0 || slices.Contains(f.Operations, req.Operation) {
 		return nil
 	}
 	return Deny(CodeOtherOperation, "the window permits %s, not %s", strings.Join(f.Operations, ", "), req.Operation)
 }
 
-func bindsPackages(_ time.Time, f AllowFile, req Request) error {
+func bindsPackages(_ Here, f AllowFile, req Request) error {
 	if len(f.Packages) == 0 {
 		return nil
 	}
@@ -104,7 +82,7 @@ func bindsPackages(_ time.Time, f AllowFile, req Request) error {
 	return nil
 }
 
-func bindsSHA256(_ time.Time, f AllowFile, req Request) error {
+func bindsSHA256(_ Here, f AllowFile, req Request) error {
 	if len(f.SHA256) == 0 {
 		return nil
 	}

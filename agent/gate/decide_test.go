@@ -59,23 +59,23 @@ func TestDecideBinds(t *testing.T) {
 		req  Request
 		code string
 	}{
-		"exactly that":             {bound, Request{OpInstall, node, []string{sum}}, CodeOpen},
+		"exactly that":             {bound, Request{Operation: OpInstall, Packages: node, SHA256: []string{sum}}, CodeOpen},
 		"any window open?":         {bound, Request{}, CodeOpen},
 		"other operation":          {bound, Request{Operation: OpStart}, CodeOtherOperation},
 		"operation about no deb":   {bound, Request{Operation: OpStop}, CodeOpen},
-		"other package":            {bound, Request{OpInstall, pkgs("kibotos-gw", "0.1.4"), []string{sum}}, CodeOtherPackage},
-		"one package too many":     {bound, Request{OpInstall, pkgs("kibotos-node", "0.1.4", "kibotos-gw", "0.1.4"), []string{sum}}, CodeOtherPackage},
-		"no package named":         {bound, Request{OpInstall, nil, []string{sum}}, CodeOtherPackage},
-		"other version":            {bound, Request{OpInstall, pkgs("kibotos-node", "0.1.5"), []string{sum}}, CodeOtherVersion},
-		"other file":               {bound, Request{OpInstall, node, []string{other}}, CodeOtherSHA256},
-		"one file too many":        {bound, Request{OpInstall, node, []string{sum, other}}, CodeOtherSHA256},
-		"no file named":            {bound, Request{OpInstall, node, nil}, CodeOtherSHA256},
-		"remove needs no checksum": {bound, Request{OpRemove, node, nil}, CodeOpen},
-		"remove another version":   {bound, Request{OpRemove, pkgs("kibotos-node", "0.1.2"), nil}, CodeOtherVersion},
-		"unbound takes anything":   {AllowFile{NotAfter: 1800000000}, Request{OpRemove, node, []string{other}}, CodeOpen},
+		"other package":            {bound, Request{Operation: OpInstall, Packages: pkgs("kibotos-gw", "0.1.4"), SHA256: []string{sum}}, CodeOtherPackage},
+		"one package too many":     {bound, Request{Operation: OpInstall, Packages: pkgs("kibotos-node", "0.1.4", "kibotos-gw", "0.1.4"), SHA256: []string{sum}}, CodeOtherPackage},
+		"no package named":         {bound, Request{Operation: OpInstall, Packages: nil, SHA256: []string{sum}}, CodeOtherPackage},
+		"other version":            {bound, Request{Operation: OpInstall, Packages: pkgs("kibotos-node", "0.1.5"), SHA256: []string{sum}}, CodeOtherVersion},
+		"other file":               {bound, Request{Operation: OpInstall, Packages: node, SHA256: []string{other}}, CodeOtherSHA256},
+		"one file too many":        {bound, Request{Operation: OpInstall, Packages: node, SHA256: []string{sum, other}}, CodeOtherSHA256},
+		"no file named":            {bound, Request{Operation: OpInstall, Packages: node, SHA256: nil}, CodeOtherSHA256},
+		"remove needs no checksum": {bound, Request{Operation: OpRemove, Packages: node, SHA256: nil}, CodeOpen},
+		"remove another version":   {bound, Request{Operation: OpRemove, Packages: pkgs("kibotos-node", "0.1.2"), SHA256: nil}, CodeOtherVersion},
+		"unbound takes anything":   {AllowFile{NotAfter: 1800000000}, Request{Operation: OpRemove, Packages: node, SHA256: []string{other}}, CodeOpen},
 		"unknown operation":        {bound, Request{Operation: "dance"}, CodeBadRequest},
-		"unreadable package":       {bound, Request{OpInstall, pkgs("kibotos-node", ""), []string{sum}}, CodeBadRequest},
-		"unreadable checksum":      {bound, Request{OpInstall, node, []string{"xyz"}}, CodeBadRequest},
+		"unreadable package":       {bound, Request{Operation: OpInstall, Packages: pkgs("kibotos-node", ""), SHA256: []string{sum}}, CodeBadRequest},
+		"unreadable checksum":      {bound, Request{Operation: OpInstall, Packages: node, SHA256: []string{"xyz"}}, CodeBadRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := Decide(time.Unix(1799999999, 0), tc.file, nil, tc.req)

@@ -11,7 +11,9 @@ type Status struct {
 	Window     *AllowFile  `json:"window,omitempty"` // the allow-file, if there is a readable one
 	Layers     []Layer     `json:"layers"`           // enforcement on this host
 	Inhibitors []Inhibitor `json:"inhibitors,omitempty"`
-	Jobs       []Job       `json:"jobs,omitempty"` // running, and those of the last day
+	Holds      []Hold      `json:"holds,omitempty"`   // people on the host who say no
+	Ungated    []Ungated   `json:"ungated,omitempty"` // changes that went past the gate, until acknowledged
+	Jobs       []Job       `json:"jobs,omitempty"`    // running, and those of the last day
 }
 
 // Layer is one place where the gate is enforced: "apt" or "dpkg".
@@ -19,6 +21,15 @@ type Layer struct {
 	Name   string `json:"name"`
 	Active bool   `json:"active"`
 	Reason string `json:"reason,omitempty"`
+}
+
+// Ungated is one change of a gated package that no job and no hook let through. Was and Now are Debian versions;
+// "" is not installed. Package "unknown" says that nobody can tell, with the reason in Now.
+type Ungated struct {
+	Package string    `json:"package"`
+	Was     string    `json:"was"`
+	Now     string    `json:"now"`
+	Noticed time.Time `json:"noticed"`
 }
 
 // Inhibitor is one lock that logind lists.
