@@ -1,8 +1,10 @@
 # Everything here works with Go, git and make alone, except what says otherwise in its comment.
 
 GO       ?= go
+FUZZ     ?= Fuzz[A-Za-z0-9_]+
 FUZZTIME ?= 20s
 BENCH    ?= .
+ANSIBLE  ?= $(shell command -v ansible-inventory)
 GOLANGCI ?= $(shell command -v golangci-lint || echo $(shell $(GO) env GOPATH)/bin/golangci-lint)
 GOLANGCI_AT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
@@ -17,7 +19,7 @@ endif
 # The version is ours, so Go's own stamp is off: it fails where the checkout belongs to somebody else.
 BUILD := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)'
 
-.PHONY: demo build test race lint e2e fuzz bench docs dist lab-up lab-down
+.PHONY: demo build test test-inventory race lint e2e fuzz bench docs dist lab-up lab-down
 
 # A fleet inside one process, upgraded over real SSH on loopback. Needs no root.
 demo: build
@@ -27,8 +29,16 @@ build:
 	$(BUILD) -o bin/kibo-rollout ./cmd/kibo-rollout
 	$(BUILD) -o bin/kibo-agent ./cmd/kibo-agent
 
+# Where Ansible is, inventories are compared with what it says; elsewhere with the answers stored from it.
 test:
 	$(GO) test ./...
+	$(if $(ANSIBLE),$(MAKE) --no-print-directory test-inventory)
+
+# Every inventory of the tests, given to ansible-inventory and to us: hosts, groups and variables are equal, or ours refuses it and
+# says why. INVENTORY='FILE DIRECTORY …' names more.
+test-inventory:
+	@test -n '$(ANSIBLE)' || { echo 'error: ansible-inventory is missing' >&2; echo 'next: apt-get install ansible-core' >&2; exit 1; }
+	$(GO) test -tags ansible -count=1 -run AgainstAnsible -v ./inventory -args -inventory '$(abspath $(INVENTORY))'
 
 # The race detector needs a C compiler.
 race:
@@ -48,11 +58,13 @@ lab-up:
 lab-down:
 	$(GO) run ./internal/lab/cmd/lab down
 
-# Every fuzz target of the checkout, FUZZTIME each. Minimizing is kept short: left alone it takes most of the time, and
-# may still be at it when the time is up, which Go reports as a failure.
+# Every fuzz target of the checkout whose name matches FUZZ, FUZZTIME each. Minimizing is kept short: left alone it takes most of the
+# time, and may still be at it when the time is up, which Go reports as a failure.
 fuzz:
-	@git grep --untracked -oE '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' | while IFS=: read -r file found; do \
-		name=$${found#func }; dir=./$$(dirname "$$file"); \
+	@found=$$(git grep --untracked -ohE '^func ($(FUZZ))\(' -- '*_test.go'); \
+	test -n "$$found" || { echo 'error: no fuzz target is named $(FUZZ)' >&2; exit 1; }
+	@git grep --untracked -oE '^func ($(FUZZ))\(' -- '*_test.go' | while IFS=: read -r file found; do \
+		name=$${found#func }; name=$${name%(}; dir=./$$(dirname "$$file"); \
 		echo "fuzz $$dir $$name"; \
 		$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x "$$dir" </dev/null || exit 1; \
 	done

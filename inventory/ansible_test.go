@@ -5,6 +5,7 @@ package inventory
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"os/exec"
@@ -19,8 +20,11 @@ import (
 // With -update the stored ansible.json of every tree is written anew.
 var update = flag.Bool("update-ansible", false, "write testdata/trees/*/ansible.json")
 
+// More inventories to compare, named by whoever runs the test.
+var others = flag.String("inventory", "", "inventories separated by spaces")
+
 // Every inventory under testdata is given to ansible-inventory and to us. Either hosts, groups and variables are equal,
-// or ours refuses with a named reason. Needs ansible-core; run with: go test -tags ansible -run Ansible -v
+// or ours refuses with a named reason. Needs ansible-core; make test-inventory runs it.
 func TestAgainstAnsible(t *testing.T) {
 	equal, refused := 0, 0
 	config, err := filepath.Abs("testdata/ansible.cfg") // an empty one, so that no other is found
@@ -45,14 +49,13 @@ func TestAgainstAnsible(t *testing.T) {
 			}
 		})
 	}
-	files, err := filepath.Glob("testdata/cases/*/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		if strings.HasSuffix(f, ".ansible.json") || strings.HasSuffix(f, ".txt") {
-			continue
+	more := strings.Fields(*others)
+	for _, f := range more {
+		if _, err := os.Stat(f); err != nil {
+			t.Fatal(err) // Ansible would take it for an empty inventory
 		}
+	}
+	for _, f := range append(files(t), more...) {
 		t.Run(f, func(t *testing.T) {
 			if compare(t, []string{f}, nil, ansibleList(t, []string{f}, nil)) {
 				equal++
@@ -61,7 +64,25 @@ func TestAgainstAnsible(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("%d inventories equal Ansible's, %d refused with a reason", equal, refused)
+	t.Logf("inventories: %d equal Ansible's, %d refused with a named reason", equal, refused)
+}
+
+// files lists the inventories that are one file.
+func files(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	for _, pattern := range []string{"testdata/cases/*/*", "testdata/*.yml", "../examples/*.yml"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %v", pattern, err)
+		}
+		for _, f := range found {
+			if !strings.HasSuffix(f, ".ansible.json") && !strings.HasSuffix(f, ".txt") {
+				out = append(out, f)
+			}
+		}
+	}
+	return out
 }
 
 // compare reports whether ours accepted; a difference fails the test.
@@ -69,6 +90,15 @@ func compare(t *testing.T, sources, extra []string, want []byte) bool {
 	t.Helper()
 	inv, err := Load(sources, Options{ExtraVars: extra, Run: RunProgram(t.Context())})
 	if err != nil {
+		var problems Problems
+		if !errors.As(err, &problems) {
+			t.Fatalf("refused without a place: %v", err)
+		}
+		for _, p := range problems {
+			if p.File == "" || p.What == "" {
+				t.Errorf("refused without a name or a reason: %+v", p)
+			}
+		}
 		t.Logf("refused: %v", err)
 		return false
 	}
