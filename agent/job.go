@@ -40,6 +40,21 @@ func (o Order) same(other Order) bool {
 	return o.Request.Operation == other.Request.Operation && slices.Equal(o.Argv, other.Argv)
 }
 
+// change is what the order is permitted to do to packages, also where no hook is in force to ask about it.
+func (o Order) change() Change {
+	c := newChange()
+	for name, version := range o.Request.Packages {
+		switch {
+		case !Gated(name):
+		case o.Request.Operation == gate.OpInstall:
+			c.Install[name] = version
+		case o.Request.Operation == gate.OpRemove:
+			c.Remove[name] = version
+		}
+	}
+	return c
+}
+
 // CheckKey reports what is wrong with a job's key, or nil. The key becomes a directory and a unit name.
 func CheckKey(key string) error {
 	if ok, _ := regexp.MatchString(`^[A-Za-z0-9._-]{1,200}$`, key); !ok || key == "." || key == ".." {

@@ -36,6 +36,7 @@ type Jobs struct {
 	Units      Units
 	Inhibitors func(context.Context) ([]gate.Inhibitor, error)
 	Now        func() time.Time
+	Versions   Versions // notices changes that went past the gate; zero: does not
 }
 
 func (j Jobs) root() string           { return filepath.Join(j.Dir, "jobs") }
@@ -198,6 +199,7 @@ func (j Jobs) start(ctx context.Context, o Order, f gate.AllowFile, now time.Tim
 	if err := errors.Join(writeJSON(j.currentKeyFile(), o, 0o600), syncDir(j.root())); err != nil {
 		return gate.Job{}, err
 	}
+	_ = j.Versions.Approve(o.change()) // as in Guard.Permit
 	err := j.Units.Start(ctx, o.Key)
 	if err == nil {
 		err = j.awaitBegin(ctx, d)

@@ -26,6 +26,9 @@ func Status(ctx context.Context, version string, j Jobs, l Layers) (gate.Status,
 		lock.Who, lock.Why = printable(lock.Who), printable(lock.Why)
 		s.Inhibitors = append(s.Inhibitors, lock)
 	}
+	if s.Ungated, err = j.Versions.Look(); err != nil {
+		s.Ungated = []gate.Ungated{{Package: "unknown", Now: printable(err.Error()), Noticed: j.Now().UTC()}}
+	}
 	s.Jobs, err = j.List(j.Now().Add(-24 * time.Hour))
 	return s, err
 }

@@ -33,6 +33,7 @@ type Host struct {
 	Stderr  io.Writer
 	Jobs    agent.Jobs // with its window
 	Layers  agent.Layers
+	Marker  agent.Marker
 	Guard   agent.Guard
 	Dpkg    agent.Dpkg
 	Getenv  func(string) string
@@ -50,12 +51,16 @@ type command struct {
 
 func commands() []command {
 	return []command{
-		{"check", "[--file P] [--operation O] [--package N=V]... [--sha256 H]...", "ask the gate", check},
-		{"allow", "(--for D | --until T) [--id ID] [--operation O]... [--package N=V]... [--sha256 H]... [--once]", "open a window", allow},
-		{"close", "[--id ID]", "close the window", closeWindow},
-		{"run", "--key K --operation O [--package N=V]... [--sha256 H]... [--timeout D] -- ARGV...", "run a command through the gate, as a job that outlives the connection", runJob},
+		{"check", "[--file P] [--operation O] [--package N=V]... [--sha256 H]... [--run R] [--plan P]", "ask the gate", check},
+		{"allow", "(--for D | --until T | --for D --lease [--max D | --until T]) [--id ID] [--operation O]... [--package N=V]... [--sha256 H]... [--once] [--machine-id M] [--run R] [--plan P] [--issued-by S] [--reason S] [--format marker-file]", "open a window", allow},
+		{"renew", "--id ID --for D", "prolong a lease, never beyond its hard end", renew},
+		{"close", "[--id ID] [--format marker-file]", "close the window", closeWindow},
+		{"hold", "--why TEXT [--id ID] [--by WHO]", "say no to every change of this host until released", hold},
+		{"release", "[--id ID | --all]", "take holds away", release},
+		{"acknowledge", "", "forget the changes that went past the gate", acknowledge},
+		{"run", "--key K --operation O [--package N=V]... [--sha256 H]... [--run R] [--plan P] [--timeout D] -- ARGV...", "run a command through the gate, as a job that outlives the connection", runJob},
 		{"wait", "--key K [--timeout D]", "wait for a job", wait},
-		{"status", "", "window, hooks, inhibitors and jobs of this host", status},
+		{"status", "", "window, hooks, inhibitors, holds, changes past the gate and jobs of this host", status},
 		{"version", "[--json]", "print the version", version},
 		{"apt-hook", "", "what apt calls before it changes packages", aptHook},
 		{"dpkg-hook", "", "what dpkg calls before it changes packages", dpkgHook},
@@ -122,6 +127,8 @@ type flags struct {
 	packages map[string]string
 	sums     []string
 	ops      []string
+	run      string // which run asks
+	plan     string // and by which plan
 }
 
 func newFlags(name string) *flags {
@@ -149,6 +156,13 @@ func (f *flags) request() *flags {
 	return f
 }
 
+// asker adds the flags that say on whose behalf it is to be done.
+func (f *flags) asker() *flags {
+	f.set.StringVar(&f.run, "run", "", "")
+	f.set.StringVar(&f.plan, "plan", "", "")
+	return f
+}
+
 // parse reads args; rest says whether words may follow the flags.
 func (f *flags) parse(args []string, rest bool) error {
 	err := f.set.Parse(args)
@@ -161,10 +175,10 @@ func (f *flags) parse(args []string, rest bool) error {
 		return usageError{fmt.Errorf("%q is one word too many", f.set.Arg(0))}
 	case f.output != "text" && f.output != "json":
 		return usageError{fmt.Errorf("--output must be text or json, not %q", f.output)}
-	case len(f.ops) == 0 && len(f.packages) == 0 && len(f.sums) == 0:
+	case len(f.ops)+len(f.packages)+len(f.sums)+len(f.run)+len(f.plan) == 0:
 		return nil
 	}
-	if err := (gate.Request{Packages: f.packages, SHA256: f.sums}).Check(); err != nil {
+	if err := (gate.Request{Packages: f.packages, SHA256: f.sums, Run: f.run, Plan: f.plan}).Check(); err != nil {
 		return usageError{err}
 	}
 	for _, op := range f.ops {
@@ -180,7 +194,7 @@ func (f *flags) one() (gate.Request, error) {
 	if len(f.ops) > 1 {
 		return gate.Request{}, usageError{errors.New("one --operation at a time")}
 	}
-	req := gate.Request{Packages: f.packages, SHA256: f.sums}
+	req := gate.Request{Packages: f.packages, SHA256: f.sums, Run: f.run, Plan: f.plan}
 	if len(f.ops) == 1 {
 		req.Operation = f.ops[0]
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 func runJob(ctx context.Context, h Host, args []string) (int, error) {
-	f := newFlags("run").request()
+	f := newFlags("run").request().asker()
 	key := f.set.String("key", "", "")
 	patience := f.set.Duration("timeout", 0, "")
 	if err := f.parse(args, true); err != nil {
@@ -122,6 +122,12 @@ func statusText(s gate.Status) string {
 	}
 	for _, i := range s.Inhibitors {
 		_, _ = fmt.Fprintf(&b, "inhibitor: %s %s by %s: %s\n", i.Mode, i.What, i.Who, i.Why)
+	}
+	for _, hold := range s.Holds {
+		_, _ = fmt.Fprintf(&b, "hold: %s\n", hold.Words())
+	}
+	for _, u := range s.Ungated {
+		_, _ = fmt.Fprintf(&b, "ungated: %s\n", ungated(u))
 	}
 	for _, j := range s.Jobs {
 		_, _ = fmt.Fprintln(&b, describe(j))

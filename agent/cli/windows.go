@@ -2,15 +2,13 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/kibotos/kibo-rollout/agent/gate"
 )
 
 func check(_ context.Context, h Host, args []string) (int, error) {
-	f := newFlags("check").request()
+	f := newFlags("check").request().asker()
 	w := h.Jobs.Window
 	f.set.StringVar(&w.Path, "file", w.Path, "")
 	if err := f.parse(args, false); err != nil {
@@ -37,54 +35,43 @@ func check(_ context.Context, h Host, args []string) (int, error) {
 	return ExitOK, nil
 }
 
-// placed is what allow answers.
-type placed struct {
-	gate.Verdict
-	Path   string         `json:"path"`
-	Until  string         `json:"until"` // RFC 3339, UTC
-	Window gate.AllowFile `json:"window"`
-}
-
 func allow(ctx context.Context, h Host, args []string) (int, error) {
 	f := newFlags("allow").request()
 	var file gate.AllowFile
-	var lasts time.Duration
-	var until string
-	f.set.DurationVar(&lasts, "for", 0, "")
-	f.set.StringVar(&until, "until", "", "")
+	var s span
+	format := f.format()
+	f.set.DurationVar(&s.lasts, "for", 0, "")
+	f.set.StringVar(&s.until, "until", "", "")
+	f.set.BoolVar(&s.lease, "lease", false, "")
+	f.set.DurationVar(&s.most, "max", 0, "")
 	f.set.StringVar(&file.ID, "id", "", "")
 	f.set.BoolVar(&file.SingleUse, "once", false, "")
+	f.set.StringVar(&file.MachineID, "machine-id", "", "")
+	f.set.StringVar(&file.Run, "run", "", "")
+	f.set.StringVar(&file.Plan, "plan", "", "")
 	f.set.StringVar(&file.IssuedBy, "issued-by", "", "")
 	f.set.StringVar(&file.Reason, "reason", "", "")
 	if err := f.parse(args, false); err != nil {
 		return 0, err
 	}
-	now := h.Jobs.Now()
-	switch {
-	case (lasts == 0) == (until == ""):
-		return 0, usageError{errors.New("say either --for or --until")}
-	case lasts < 0 || lasts > 0 && lasts < time.Second:
-		return 0, usageError{fmt.Errorf("--for %s is no window", lasts)}
-	case lasts > 0:
-		file.NotAfter = now.Add(lasts).Unix()
-	default:
-		t, err := moment(until)
-		if err != nil {
-			return 0, usageError{err}
-		}
-		file.NotAfter = t.Unix()
+	if err := checkFormat(*format); err != nil {
+		return 0, err
+	}
+	if err := s.put(&file, h.Jobs.Now()); err != nil {
+		return 0, err
 	}
 	file.Operations, file.Packages, file.SHA256 = f.ops, f.packages, f.sums
+	if *format == formatMarker {
+		return f.mark(h, file)
+	}
 	v, err := h.Jobs.Window.Place(ctx, file)
 	if err != nil {
 		return 0, err
 	}
-	if !v.Open {
+	if !v.Open && v.Code != gate.CodeHeld {
 		return 0, fmt.Errorf("cannot open the gate with %s: %s", h.Jobs.Window.Path, v.Reason)
 	}
-	end := time.Unix(file.NotAfter, 0)
-	answer := placed{Verdict: v, Path: h.Jobs.Window.Path, Until: end.UTC().Format(time.RFC3339), Window: file}
-	return ExitOK, f.print(h, answer, fmt.Sprintf("%s (%s here, %s left)", v.Reason, end.Local().Format("15:04:05 MST"), end.Sub(now).Round(time.Second)))
+	return ExitOK, f.placed(h, file, v)
 }
 
 // closed is what close answers.
@@ -96,8 +83,15 @@ type closed struct {
 func closeWindow(ctx context.Context, h Host, args []string) (int, error) {
 	f := newFlags("close")
 	id := f.set.String("id", "", "")
+	format := f.format()
 	if err := f.parse(args, false); err != nil {
 		return 0, err
+	}
+	if err := checkFormat(*format); err != nil {
+		return 0, err
+	}
+	if *format == formatMarker {
+		return f.unmark(h, *id)
 	}
 	did, err := h.Jobs.Window.Close(ctx, *id)
 	if err != nil {

@@ -32,13 +32,18 @@ func host(self string) cli.Host {
 	procs := agent.Procs{Root: "/proc"}
 	jobs := agent.Jobs{
 		Dir: dir, Now: time.Now, Inhibitors: agent.Inhibitors,
-		Window: agent.Window{Trust: agent.Root(), Path: gate.DefaultPath, Now: time.Now, Seen: agent.Seen{Path: filepath.Join(dir, "seen")}},
-		Units:  agent.Systemd{Program: self, Cgroups: "/sys/fs/cgroup"},
+		Window: agent.Window{Trust: agent.Root(), Path: gate.DefaultPath, Now: time.Now,
+			Seen:     agent.Seen{Path: filepath.Join(dir, "seen"), Synced: agent.Synchronised},
+			Identity: agent.Identity{Root: "/", Up: agent.Uptime},
+			Holds:    agent.Holds{Dir: gate.HoldsPath, Trust: agent.Root()}},
+		Units:    agent.Systemd{Program: self, Cgroups: "/sys/fs/cgroup"},
+		Versions: agent.Versions{Path: agent.VersionsPath, Installed: agent.Installed, Now: time.Now},
 	}
 	return cli.Host{
 		Version: version, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
 		Jobs:   jobs,
 		Layers: agent.Layers{Root: "/", AptDump: agent.AptDump},
+		Marker: agent.Marker{Path: agent.MarkerPath},
 		Guard:  agent.Guard{Jobs: jobs, Procs: procs, Sum: agent.FileSum, PID: os.Getpid()},
 		Dpkg:   agent.Dpkg{Procs: procs, PID: os.Getpid(), Control: agent.ReadControl, Installed: agent.Installed},
 		// Caught, not ignored: ignored signals would be ignored by the job's command as well.
