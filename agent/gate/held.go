@@ -16,6 +16,9 @@ func (i Inhibitor) Blocks() bool {
 // Held lists who keeps the host from being changed, one sentence each; none: it is free.
 func (s Status) Held() []string {
 	var out []string
+	for _, h := range s.Holds {
+		out = append(out, h.Words())
+	}
 	for _, i := range s.Inhibitors {
 		if i.Blocks() {
 			out = append(out, fmt.Sprintf("%s (process %d, user %d) holds the host: %s", orNone(i.Who), i.PID, i.UID, orNone(i.Why)))

@@ -40,6 +40,7 @@ func contents() []content {
 		// apt reads names without a dot, dpkg names of letters, digits, hyphens and underscores.
 		{"/etc/apt/apt.conf.d/90kibo-agent", "90kibo-agent", 0o644, true},
 		{"/etc/dpkg/dpkg.cfg.d/kibo-agent", "dpkg.cfg", 0o644, true},
+		{"/etc/apt/preferences.d/kibo-agent", "preferences", 0o644, true},
 	}
 }
 

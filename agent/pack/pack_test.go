@@ -54,7 +54,8 @@ func TestPackage(t *testing.T) {
 		names = append(names, fmt.Sprintf("%s %o", strings.TrimPrefix(h.Name, "."), h.Mode&0o777))
 	}
 	for _, want := range []string{"/usr/bin/kibo-agent 755", "/etc/kibo-agent/apt-hook 755", "/etc/kibo-agent/dpkg-hook 755",
-		"/etc/apt/apt.conf.d/90kibo-agent 644", "/etc/dpkg/dpkg.cfg.d/kibo-agent 644", "/var/lib/kibo-agent/ 755"} {
+		"/etc/apt/apt.conf.d/90kibo-agent 644", "/etc/dpkg/dpkg.cfg.d/kibo-agent 644",
+		"/etc/apt/preferences.d/kibo-agent 644", "/var/lib/kibo-agent/ 755"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("no %s in %q", want, names)
 		}
