@@ -129,6 +129,9 @@ func (w *walk) step(ctx context.Context, v *view, b plan.Block, st plan.Step) *f
 		return w.failIf(err)
 	}
 	evidence, f := w.act(ctx, at, st)
+	for try := 1; f != nil && f.cut && !changes && try < quietTries; try++ { // reading and staging may be done again
+		evidence, f = w.act(ctx, at, st)
+	}
 	if f != nil {
 		v.forget()
 		return f
@@ -159,6 +162,9 @@ func (w *walk) free(ctx context.Context, v *view, at Event, st plan.Step) *failu
 	}
 	return &failure{class: GateClosed, why: ans.Why, held: ans.Answer == plan.No}
 }
+
+// quietTries is how often a step that only reads or stages is tried over a connection that gets lost.
+const quietTries = 3
 
 func (w *walk) skip(ctx context.Context, at Event, why string) *failure {
 	at.Kind, at.Text = StepSkipped, why

@@ -12,6 +12,7 @@ type failure struct {
 	class             Class
 	block, step, host string
 	why, left, next   string
+	cut               bool // the connection was lost: whether the command ran is not known
 	held              bool // somebody holds the host, and nothing was begun
 }
 
@@ -52,6 +53,7 @@ func lost(err error) *failure {
 	f := &failure{class: Unreachable, why: err.Error()}
 	if errors.As(err, &e) {
 		f.next = e.Next
+		f.cut = e.Kind == remote.Lost
 		if e.Kind == remote.TimedOut || e.Kind == remote.Refused || e.Kind == remote.BadTransfer || e.Kind == remote.Become {
 			f.class = Failed
 		}

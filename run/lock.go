@@ -68,7 +68,8 @@ func (l *FleetLock) keep(ctx context.Context, held *remote.Held) {
 		}
 		var err error
 		for range lockTries {
-			if held, err = l.take(ctx); err == nil || errors.Is(err, ErrHeld) || ctx.Err() != nil {
+			// The host may still keep the lock for the connection that was lost: that is no other run.
+			if held, err = l.take(ctx); err == nil || ctx.Err() != nil || errors.Is(err, ErrHeld) && !strings.Contains(err.Error(), l.holder) {
 				break
 			}
 			l.pause(ctx, time.Second)

@@ -36,13 +36,16 @@ func Main(ctx context.Context, w World, args []string) int {
 	root.SetIn(w.In)
 	root.SetOut(w.Out)
 	root.SetErr(w.Err)
-	err := root.ExecuteContext(ctx)
+	c, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitDone
 	}
 	var e *exit
 	if !errors.As(err, &e) {
 		e = &exit{code: codeOf(err), err: err, next: nextOf(err)}
+	}
+	if e.next == "" && e.code == exitUsage {
+		e.next = c.CommandPath() + " --help"
 	}
 	if !e.quiet {
 		_ = w.errScreen().Error(e.err, e.next) // the last thing said; there is nowhere else to say it
@@ -55,10 +58,14 @@ func newRoot(w World) *cobra.Command {
 		Use:   "kibo-rollout",
 		Short: "upgrade a fleet of Kibotos hosts, step by step, through a gate",
 		Long: "kibo-rollout upgrades a fleet of Kibotos hosts over SSH: it stages the target's packages, asks the target\n" +
-			"programs whether they can take over, prints a plan, and walks it one step at a time.\n\n" + exitHelp(),
+			"programs whether they can take over, prints a plan, and walks it one step at a time.",
+		Example:       "  kibo-rollout demo",
+		Args:          noCommand,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
+	root.SetUsageTemplate(usageTemplate())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fail(exitUsage, c.CommandPath()+" --help", "%w", err)
 	})
@@ -70,6 +77,18 @@ func newRoot(w World) *cobra.Command {
 		usageErrors(c)
 	}
 	return root
+}
+
+// noCommand refuses a word that is none of the commands.
+func noCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	next := c.CommandPath() + " --help"
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		next = c.CommandPath() + " " + near[0]
+	}
+	return fail(exitUsage, next, "there is no command %q", args[0])
 }
 
 // usageErrors makes wrong arguments end with the code for usage, on every level.

@@ -71,6 +71,14 @@ func (s *session) walk(ctx context.Context, p plan.Plan, observe func(run.Event)
 	if err != nil {
 		return err
 	}
+	select {
+	case <-lock.Gone():
+		if out.Class == run.Interrupted {
+			return fail(exitHeld, "kibo-rollout status "+s.again(), "the lock on %s was lost and could not be taken again; stopped at %s: %s; %s",
+				ctrl.Name, out.Step, out.Why, out.Left)
+		}
+	default:
+	}
 	if out.Class != run.Done {
 		return s.stopped(out, "kibo-rollout resume "+s.again())
 	}
