@@ -1,11 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/charmbracelet/x/term"
 	"github.com/google/shlex"
@@ -15,8 +15,9 @@ import (
 	"github.com/kibotos/kibo-rollout/remote/sshconn"
 )
 
-// pool makes the connections of one call: resolved as ssh resolves them, made when first asked for.
-func (w World) pool(f *fleetFlags, hosts []inventory.Host) (*remote.Pool, error) {
+// pool makes the connections of one call: resolved as ssh resolves them, made when first asked for. What cannot be
+// honoured for a selected host is refused here, before anything is connected to.
+func (w World) pool(f *fleetFlags, hosts, selected []inventory.Host) (*remote.Pool, error) {
 	resolver, err := sshconn.SystemResolver()
 	if err != nil {
 		return nil, err
@@ -29,13 +30,9 @@ func (w World) pool(f *fleetFlags, hosts []inventory.Host) (*remote.Pool, error)
 	if err != nil {
 		return nil, fail(exitUsage, "", "cannot use --ssh-common-args: %w", err)
 	}
-	byName := map[string]sshconn.Options{}
-	for _, h := range hosts {
-		o, err := options(f, h, args, password)
-		if err != nil {
-			return nil, fail(exitUsage, "", "%w", err)
-		}
-		byName[h.Name] = o
+	r := newRoutes(resolver, f, hosts, args, password)
+	if err := r.resolve(context.Background(), selected); err != nil {
+		return nil, err
 	}
 	dialer := &sshconn.Dialer{
 		Notice: func(text string) { _ = w.errScreen().Line("note: " + text) },
@@ -45,13 +42,9 @@ func (w World) pool(f *fleetFlags, hosts []inventory.Host) (*remote.Pool, error)
 		dialer.Passphrase = func(file string) ([]byte, error) { return w.secret("Passphrase for " + file) }
 	}
 	return remote.NewPool(remote.PoolOptions{
-		Forks: f.forks,
+		Forks: f.forks, Via: r.via,
 		Dial: func(ctx context.Context, host string) (remote.Conn, error) {
-			o, ok := byName[host]
-			if !ok {
-				return nil, &remote.Error{Host: host, Kind: remote.Unreachable, Err: errors.New("no such host in the inventory")}
-			}
-			cfg, err := resolver.Resolve(ctx, o)
+			cfg, err := r.config(ctx, host)
 			if err != nil {
 				return nil, &remote.Error{Host: host, Kind: remote.Unreachable, Err: err}
 			}
@@ -65,25 +58,28 @@ func (w World) pool(f *fleetFlags, hosts []inventory.Host) (*remote.Pool, error)
 func options(f *fleetFlags, h inventory.Host, args []string, password []byte) (sshconn.Options, error) {
 	o := sshconn.Options{
 		Host: h.Name, Address: h.Login.Address, Port: h.Login.Port, User: h.Login.User, Args: append(append([]string{}, args...), h.Login.CommonArgs...),
-		ConnectTimeout: h.Login.Timeout, BecomePassword: password,
+		KeyFiles: h.Login.KeyFiles, ConnectTimeout: h.Login.Timeout, Retries: h.Login.Retries, BecomePassword: password,
 	}
 	if o.User == "" {
 		o.User = f.user
 	}
-	o.KeyFile = f.key
-	if len(h.Login.KeyFiles) > 0 {
-		o.KeyFile = h.Login.KeyFiles[0]
+	if len(o.KeyFiles) == 0 && f.key != "" {
+		o.KeyFiles = []string{f.key}
 	}
 	if h.Login.BecomePass != "" {
 		o.BecomePassword = []byte(h.Login.BecomePass)
 	}
 	switch {
+	case h.Problem != nil:
+		return o, h.Problem
 	case h.Login.Password != "":
-		return o, fmt.Errorf("host %s: ansible_password: login by password is not supported; use a key or an agent", h.Name)
+		return o, errors.New("ansible_password: login by password is not supported; use a key or an agent")
 	case h.Login.HostKeyCheck != nil && !*h.Login.HostKeyCheck:
-		return o, fmt.Errorf("host %s: host keys are always verified: take ansible_host_key_checking: false out and put the host's key into known_hosts", h.Name)
+		return o, errors.New("host keys are always verified: take ansible_host_key_checking: false out and put the host's key into known_hosts")
 	case h.Login.Become != nil && !*h.Login.Become:
-		return o, fmt.Errorf("host %s: ansible_become is false, but staging and installing need root", h.Name)
+		return o, errors.New("ansible_become is false, but staging and installing need root")
+	case bytes.ContainsAny(o.BecomePassword, "\n\r\x00"):
+		return o, errors.New("the become password is more than one line: sudo would take each line for another try")
 	}
 	return o, nil
 }
@@ -96,7 +92,11 @@ func (w World) becomePassword(f *fleetFlags) ([]byte, error) {
 		if err != nil {
 			return nil, fail(exitUsage, "", "cannot read the sudo password: %w", err)
 		}
-		return []byte(strings.TrimRight(string(data), "\r\n")), nil
+		password := bytes.TrimRight(data, "\r\n")
+		if len(password) == 0 {
+			return nil, fail(exitUsage, "", "cannot use the sudo password: %s is empty", f.passFile)
+		}
+		return password, nil
 	case f.askPass && !w.terminal():
 		return nil, fail(exitUsage, "--become-password-file FILE", "cannot ask for the sudo password: no terminal")
 	case f.askPass:

@@ -37,7 +37,7 @@ func (w World) open(f *fleetFlags) (*session, error) {
 		return nil, err
 	}
 	s := &session{w: w, f: f, all: of.all, hosts: of.hosts}
-	s.pool, err = w.pool(f, s.all)
+	s.pool, err = w.pool(f, s.all, s.hosts)
 	if err != nil {
 		return nil, err
 	}

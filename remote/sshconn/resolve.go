@@ -52,11 +52,23 @@ func SystemResolver() (*Resolver, error) {
 	return &Resolver{SSH: ssh, Home: me.HomeDir, User: me.Username, Getenv: os.Getenv}, nil
 }
 
+// ResolveError is a host that cannot be reached as it is configured, found before anything is connected to.
+type ResolveError struct {
+	Host string
+	Err  error
+}
+
+func (e *ResolveError) Error() string {
+	return "cannot tell how to reach " + e.Host + ": " + e.Err.Error()
+}
+
+func (e *ResolveError) Unwrap() error { return e.Err }
+
 // Resolve says how to reach a host. What cannot be honoured is an error that names it.
 func (r *Resolver) Resolve(ctx context.Context, o Options) (Config, error) {
 	cfg, err := r.resolve(ctx, o, maxHops)
 	if err != nil {
-		return Config{}, fmt.Errorf("cannot tell how to reach %s: %w", o.Host, err)
+		return Config{}, &ResolveError{Host: o.Host, Err: err}
 	}
 	return cfg, nil
 }
