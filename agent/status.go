@@ -8,11 +8,10 @@ import (
 	"github.com/kibotos/kibo-rollout/agent/gate"
 )
 
-// Status gathers the host's answer on one page. What cannot be learned is told in its place and makes nothing
-// else unavailable.
-func Status(ctx context.Context, version string, j Jobs, l Layers) (gate.Status, error) {
+// Answer is the part of Status that changes by itself and costs little: gate, window, holds and inhibitors.
+func Answer(ctx context.Context, version string, j Jobs) gate.Status {
 	f, v := j.Window.Judge(gate.Request{})
-	s := gate.Status{Version: version, Open: v.Open, Code: v.Code, Reason: v.Reason, Layers: l.Test()}
+	s := gate.Status{Version: version, Open: v.Open, Code: v.Code, Reason: v.Reason}
 	if f.NotAfter != 0 {
 		s.Window = &f
 	}
@@ -26,6 +25,15 @@ func Status(ctx context.Context, version string, j Jobs, l Layers) (gate.Status,
 		lock.Who, lock.Why = printable(lock.Who), printable(lock.Why)
 		s.Inhibitors = append(s.Inhibitors, lock)
 	}
+	return s
+}
+
+// Status gathers the host's answer on one page. What cannot be learned is told in its place and makes nothing
+// else unavailable.
+func Status(ctx context.Context, version string, j Jobs, l Layers) (gate.Status, error) {
+	s := Answer(ctx, version, j)
+	s.Layers = l.Test()
+	var err error
 	if s.Ungated, err = j.Versions.Look(); err != nil {
 		s.Ungated = []gate.Ungated{{Package: "unknown", Now: printable(err.Error()), Noticed: j.Now().UTC()}}
 	}

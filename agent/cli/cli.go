@@ -61,6 +61,8 @@ func commands() []command {
 		{"run", "--key K --operation O [--package N=V]... [--sha256 H]... [--run R] [--plan P] [--timeout D] -- ARGV...", "run a command through the gate, as a job that outlives the connection", runJob},
 		{"wait", "--key K [--timeout D]", "wait for a job", wait},
 		{"status", "", "window, hooks, inhibitors, holds, changes past the gate and jobs of this host", status},
+		{"watch", "[--until free|open] [--timeout D] [--output jsonl]", "print the gate's answer, and again whenever it changes", watch},
+		{"daemon", "[--socket P] [--textfile-dir D]", "watch this host: what kibo-agent.service runs", runDaemon},
 		{"version", "[--json]", "print the version", version},
 		{"apt-hook", "", "what apt calls before it changes packages", aptHook},
 		{"dpkg-hook", "", "what dpkg calls before it changes packages", dpkgHook},
@@ -129,6 +131,7 @@ type flags struct {
 	ops      []string
 	run      string // which run asks
 	plan     string // and by which plan
+	streams  bool   // prints many answers: --output jsonl as well
 }
 
 func newFlags(name string) *flags {
@@ -173,7 +176,7 @@ func (f *flags) parse(args []string, rest bool) error {
 		return usageError{err}
 	case !rest && f.set.NArg() > 0:
 		return usageError{fmt.Errorf("%q is one word too many", f.set.Arg(0))}
-	case f.output != "text" && f.output != "json":
+	case f.output != "text" && f.output != "json" && !(f.streams && f.output == "jsonl"):
 		return usageError{fmt.Errorf("--output must be text or json, not %q", f.output)}
 	case len(f.ops)+len(f.packages)+len(f.sums)+len(f.run)+len(f.plan) == 0:
 		return nil

@@ -41,6 +41,9 @@ func contents() []content {
 		{"/etc/apt/apt.conf.d/90kibo-agent", "90kibo-agent", 0o644, true},
 		{"/etc/dpkg/dpkg.cfg.d/kibo-agent", "dpkg.cfg", 0o644, true},
 		{"/etc/apt/preferences.d/kibo-agent", "preferences", 0o644, true},
+		{"/usr/lib/systemd/system/kibo-agent.service", "kibo-agent.service", 0o644, false},
+		{"/usr/lib/systemd/system/kibo-agent-fleetlock.service", "kibo-agent-fleetlock.service", 0o644, false},
+		{"/usr/lib/tmpfiles.d/kibo-agent.conf", "tmpfiles.conf", 0o644, false},
 	}
 }
 
@@ -100,8 +103,10 @@ func Write(w io.Writer, binary, version, arch string) (err error) {
 	// Ansible can place a window with nothing but copy: the directory is there from the start.
 	info.Contents = append(info.Contents, &files.Content{Destination: "/var/lib/kibo-agent", Type: files.TypeDir,
 		FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: 0o755, MTime: info.MTime}})
-	if info.Scripts.PostRemove, err = unpack(work, "postrm"); err != nil {
-		return err
+	for name, script := range map[string]*string{"postinst": &info.Scripts.PostInstall, "prerm": &info.Scripts.PreRemove, "postrm": &info.Scripts.PostRemove} {
+		if *script, err = unpack(work, name); err != nil {
+			return err
+		}
 	}
 	if err := nfpm.PrepareForPackager(nfpm.WithDefaults(info), "deb"); err != nil {
 		return fmt.Errorf("cannot pack kibo-agent: %w", err)

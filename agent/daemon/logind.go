@@ -1,0 +1,93 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+)
+
+// Bus is where the system's D-Bus listens on a host.
+const Bus = "/run/dbus/system_bus_socket"
+
+// A bus that is away is asked for again ever more seldom: hosts without one exist.
+const (
+	busFirst = time.Second
+	busLast  = 15 * time.Minute
+)
+
+// logind tells when a lock comes or goes. It only says that something changed; what is held is then asked for.
+type logind struct{ socket string }
+
+// run calls changed at every signal, and whenever the bus came or went, until ctx ends.
+func (l logind) run(ctx context.Context, changed func()) {
+	wait := busFirst
+	for ctx.Err() == nil {
+		began := time.Now()
+		l.listen(ctx, changed)
+		if time.Since(began) > busLast {
+			wait = busFirst
+		}
+		changed() // between two connections anything can have happened
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, busLast)
+	}
+}
+
+// listen is one connection to the bus. Why it ended does not matter: whoever asks for the locks is told.
+func (l logind) listen(ctx context.Context, changed func()) {
+	signals := make(chan *dbus.Signal, 16)
+	conn, err := l.connect(ctx, signals)
+	if err != nil {
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	changed()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, ok := <-signals:
+			if !ok {
+				return
+			}
+			changed()
+		}
+	}
+}
+
+func (l logind) connect(ctx context.Context, signals chan *dbus.Signal) (*dbus.Conn, error) {
+	conn, err := dbus.Dial("unix:path="+l.socket, dbus.WithContext(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach the system bus: %w", err)
+	}
+	conn.Signal(signals)
+	err = conn.Auth([]dbus.Auth{dbus.AuthExternal(strconv.Itoa(os.Getuid()))})
+	if err == nil {
+		err = conn.Hello()
+	}
+	// The kinds of lock are properties, told with every lock that comes or goes (Z7). A logind that starts anew
+	// has a new owner of its name.
+	for _, match := range [][]dbus.MatchOption{
+		{dbus.WithMatchSender("org.freedesktop.login1"), dbus.WithMatchObjectPath("/org/freedesktop/login1"),
+			dbus.WithMatchInterface("org.freedesktop.DBus.Properties"), dbus.WithMatchMember("PropertiesChanged"),
+			dbus.WithMatchArg(0, "org.freedesktop.login1.Manager")},
+		{dbus.WithMatchSender("org.freedesktop.DBus"), dbus.WithMatchInterface("org.freedesktop.DBus"),
+			dbus.WithMatchMember("NameOwnerChanged"), dbus.WithMatchArg(0, "org.freedesktop.login1")},
+	} {
+		if err == nil {
+			err = conn.AddMatchSignalContext(ctx, match...)
+		}
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("cannot listen on the system bus: %w", err)
+	}
+	return conn, nil
+}
