@@ -63,8 +63,7 @@ func (c *Change) line3(line string) {
 	case action == "**REMOVE**":
 		c.Remove[name] = oldVersion
 	case filepath.IsAbs(action) && newVersion != "-":
-		c.Install[name] = newVersion
-		c.Debs = append(c.Debs, action)
+		c.install(name, newVersion, action)
 	default:
 		c.Unclear = append(c.Unclear, fmt.Sprintf("cannot understand action %q for %s", printable(action), name))
 	}
@@ -94,7 +93,10 @@ func (c *Change) debLine(path string, control func(string) (Control, error)) {
 }
 
 // Control is of a .deb's control data what the gate needs.
-type Control struct{ Package, Version string }
+type Control struct {
+	Package, Version string
+	Displaces        []string // gated packages that it conflicts with, breaks or replaces
+}
 
 // errNotDeb: the file cannot be unpacked by dpkg either.
 var errNotDeb = errors.New("is no .deb that dpkg-deb can read")

@@ -9,10 +9,16 @@ import (
 
 // byName reads control data out of file names, which only a test may do.
 func byName(deb string) (Control, error) {
+	if file, err := os.Readlink(deb); err == nil {
+		deb = file // a descriptor
+	}
 	name, rest, ok := strings.Cut(filepath.Base(deb), "_")
 	version, _, ok2 := strings.Cut(rest, "_")
 	if !ok || !ok2 {
 		return Control{}, errNotDeb
+	}
+	if other, ok := strings.CutPrefix(name, "instead-of-"); ok {
+		return Control{Package: name, Version: version, Displaces: []string{"kibotos-" + other}}, nil
 	}
 	return Control{Package: strings.TrimPrefix(name, "hidden-"), Version: version}, nil
 }
@@ -94,4 +100,16 @@ func FuzzReadAptHook(f *testing.F) {
 			}
 		}
 	})
+}
+
+// proves Z1: of two versions in one transaction none hides behind the other.
+func TestAptTwoVersions(t *testing.T) {
+	lines := "VERSION 3\n\n"
+	for _, v := range []string{"9", "1"} {
+		lines += "kibotos-node 0.9 amd64 none < " + v + " amd64 none /x/kibotos-node_" + v + ".deb\n"
+	}
+	c, err := ReadAptHook(strings.NewReader(lines), byName)
+	if err != nil || len(c.Unclear) != 1 || len(c.Debs) != 2 {
+		t.Errorf("got %+v %v", c, err)
+	}
 }

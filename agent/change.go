@@ -23,6 +23,15 @@ type Change struct {
 	Unclear []string          // what is to be done to a gated package but cannot be understood, in words
 }
 
+// install adds a .deb that is to be unpacked. Two versions of a package in one go would hide one behind the other.
+func (c *Change) install(name, version, deb string) {
+	if had, twice := c.Install[name]; twice && had != version {
+		c.Unclear = append(c.Unclear, fmt.Sprintf("%s in two versions at once, %s and %s", name, had, version))
+	}
+	c.Install[name] = version
+	c.Debs = append(c.Debs, deb)
+}
+
 func newChange() Change {
 	return Change{Install: map[string]string{}, Remove: map[string]string{}}
 }
@@ -80,7 +89,11 @@ func (g Guard) permit(c Change) error {
 	if g.granted(c) {
 		return nil
 	}
-	f, v := g.all(g.Jobs.Window.Path, g.Jobs.Window.Now(), reqs)
+	now := g.Jobs.Window.Now()
+	f, v := g.all(g.Jobs.Window.Path, now, reqs)
+	if v.Code == gate.CodeExpired {
+		_ = g.Jobs.Window.Seen.note(now) // as in Window.Judge
+	}
 	switch {
 	case v.Open && f.SingleUse:
 		return g.consume(reqs)

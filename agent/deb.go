@@ -31,15 +31,30 @@ func tool(argv ...string) (string, error) {
 // ReadControl reads a .deb's control data with the host's own dpkg-deb: whatever compression the .deb uses,
 // dpkg would read it in the same way. File names prove nothing (K6).
 func ReadControl(path string) (Control, error) {
-	out, err := tool("/usr/bin/dpkg-deb", "--show", "--showformat", "${Package}\n${Version}\n", "--", path)
+	out, err := tool("/usr/bin/dpkg-deb", "--show", "--showformat", "${Package}\n${Version}\n${Conflicts},${Breaks},${Replaces}\n", "--", path)
 	if err != nil {
 		return Control{}, fmt.Errorf("%s %w", path, errNotDeb)
 	}
 	lines := strings.Split(out, "\n")
-	if len(lines) < 2 {
+	if len(lines) < 3 {
 		return Control{}, fmt.Errorf("%s %w", path, errNotDeb)
 	}
-	return Control{Package: lines[0], Version: lines[1]}, nil
+	return Control{Package: lines[0], Version: lines[1], Displaces: gatedIn(lines[2])}, nil
+}
+
+// gatedIn lists the gated packages that a list of relations names.
+func gatedIn(relations string) []string {
+	var names []string
+	for _, relation := range strings.FieldsFunc(relations, func(r rune) bool { return r == ',' || r == '|' }) {
+		relation = strings.TrimSpace(relation)
+		if end := strings.IndexAny(relation, " (:"); end >= 0 {
+			relation = relation[:end]
+		}
+		if name := strings.ToLower(relation); Gated(name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Installed returns the packages that are on the host, or are marked to be removed, by dpkg's own list.

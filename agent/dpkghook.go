@@ -2,9 +2,7 @@ package agent
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -78,16 +76,17 @@ func (d Dpkg) Change(action string) (Change, error) {
 	}
 	call := ReadDpkgArgs(args)
 	if installs {
-		return d.installs(call, d.Procs.cwd(pid))
+		return d.installs(call, pid)
 	}
 	return d.removes(call)
 }
 
-// call finds the nearest dpkg above.
+// call finds the dpkg that called: what is above the hook's script, whatever that dpkg is called here, or else
+// the nearest one of that name.
 func (d Dpkg) call() (int, []string, error) {
 	up, err := d.Procs.ancestors(d.PID)
-	for _, p := range up {
-		if p.name != "dpkg" {
+	for i, p := range up {
+		if p.name != "dpkg" && (i == 0 || up[i-1].name != filepath.Base(DpkgHookPath)) {
 			continue
 		}
 		argv, err := d.Procs.argv(p.PID)
@@ -113,14 +112,15 @@ func (d Dpkg) blind(cause error) (Change, error) {
 	return c, nil
 }
 
-func (d Dpkg) installs(call DpkgCall, cwd string) (Change, error) {
+func (d Dpkg) installs(call DpkgCall, pid int) (Change, error) {
 	c := newChange()
+	displaced := map[string]bool{}
 	for _, operand := range call.Operands {
-		path := operand
-		if !filepath.IsAbs(path) {
-			path = cwd + "/" + path // not cleaned: cwd is a link, and ".." after it must be resolved by the kernel
+		debs, err := debsAt(d.Procs.seenBy(pid, operand), call.Recursive)
+		if errors.Is(err, errNoFile) {
+			c.Unclear = append(c.Unclear, err.Error())
+			continue
 		}
-		debs, err := debsAt(path, call.Recursive)
 		if err != nil {
 			return c, err
 		}
@@ -131,39 +131,34 @@ func (d Dpkg) installs(call DpkgCall, cwd string) (Change, error) {
 				// dpkg will not be able to unpack it either; until then nobody knows what it is.
 				c.Unclear = append(c.Unclear, err.Error())
 			case Gated(ctl.Package):
-				c.Install[ctl.Package] = ctl.Version
-				c.Debs = append(c.Debs, deb)
+				c.install(ctl.Package, ctl.Version, deb)
+			default:
+				for _, name := range ctl.Displaces {
+					displaced[name] = true
+				}
 			}
 		}
 	}
-	return c, nil
+	if len(displaced) == 0 {
+		return c, nil
+	}
+	// dpkg removes, deconfigures or empties what another package takes the place of, without being told to.
+	return c, d.removed(&c, func(p Package) bool { return displaced[p.Name] })
 }
 
-// debsAt lists the .debs at one operand. What does not exist is left to dpkg to complain about.
-func debsAt(path string, recursive bool) ([]string, error) {
-	st, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("cannot look at %s: %w", path, err)
-	case st.Mode().IsRegular():
-		return []string{path}, nil
-	case !st.IsDir() || !recursive:
-		return nil, nil
-	}
-	var debs []string
-	// The trailing slash makes a link to a directory be walked, as dpkg does.
-	err = filepath.WalkDir(path+"/", func(p string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() && strings.HasSuffix(p, ".deb") {
-			debs = append(debs, p)
-		}
-		return err
-	})
+// removed adds the gated packages on this host that match.
+func (d Dpkg) removed(c *Change, match func(Package) bool) error {
+	installed, err := d.Installed()
 	if err != nil {
-		return nil, fmt.Errorf("cannot look through %s: %w", path, err)
+		return err
 	}
-	return debs, nil
+	for _, p := range installed {
+		// Of a package in state config-files only the configuration is left: nothing that runs goes away.
+		if Gated(p.Name) && match(p) && p.Status != "not-installed" && p.Status != "config-files" {
+			c.Remove[p.Name] = p.Version
+		}
+	}
+	return nil
 }
 
 func (d Dpkg) removes(call DpkgCall) (Change, error) {
@@ -171,21 +166,13 @@ func (d Dpkg) removes(call DpkgCall) (Change, error) {
 	names := map[string]bool{}
 	for _, operand := range call.Operands {
 		name, _, _ := strings.Cut(operand, ":") // "name:arch"
+		name = strings.ToLower(name)            // as dpkg reads names
 		names[name] = Gated(name)
 	}
-	if !call.Pending && !slices.ContainsFunc(call.Operands, func(o string) bool { return Gated(o) }) {
+	if !call.Pending && !slices.Contains(slices.Collect(maps.Values(names)), true) {
 		return c, nil
 	}
-	installed, err := d.Installed()
-	if err != nil {
-		return c, err
-	}
-	for _, p := range installed {
-		marked := call.Pending && (p.Want == "deinstall" || p.Want == "purge")
-		// Of a package in state config-files only the configuration is left: nothing that runs goes away.
-		if Gated(p.Name) && (names[p.Name] || marked) && p.Status != "not-installed" && p.Status != "config-files" {
-			c.Remove[p.Name] = p.Version
-		}
-	}
-	return c, nil
+	return c, d.removed(&c, func(p Package) bool {
+		return names[p.Name] || call.Pending && (p.Want == "deinstall" || p.Want == "purge")
+	})
 }

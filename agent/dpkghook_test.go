@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestReadDpkgArgs(t *testing.T) {
@@ -73,8 +75,15 @@ func fakeProc(t *testing.T, cgroup, cwd string, above ...[]string) Procs {
 
 func TestDpkgChange(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"kibotos-node_1_all.deb", "hidden-kibotos-gw_2_all.deb", "hello_3_all.deb", "junk", "sub/kibotos-e2b_4_all.deb", "sub/notes.txt"} {
+	for _, name := range []string{"kibotos-node_1_all.deb", "hidden-kibotos-gw_2_all.deb", "hello_3_all.deb", "junk", "sub/kibotos-e2b_4_all.deb", "sub/notes.txt", "v2/kibotos-node_2_all.deb",
+		"instead-of-node_5_all.deb"} {
 		write(t, filepath.Join(dir, name), "", 0o644)
+	}
+	write(t, filepath.Join(dir, "linked/notes.txt"), "", 0o644)
+	links := []error{os.Symlink("../sub", filepath.Join(dir, "linked/there")), os.Symlink("../linked", filepath.Join(dir, "sub/back")),
+		os.Symlink("nowhere", filepath.Join(dir, "linked/gone.deb")), os.Symlink("self", filepath.Join(dir, "linked/self")), unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600)}
+	if err := errors.Join(links...); err != nil {
+		t.Fatal(err)
 	}
 	installed := func() ([]Package, error) {
 		return []Package{{"kibotos-node", "0.9", "install", "installed"}, {"kibotos-gw", "0.8", "deinstall", "installed"},
@@ -92,6 +101,14 @@ func TestDpkgChange(t *testing.T) {
 		"does not exist":   {"install", []string{"dpkg", "-i", "kibotos-none_1_all.deb"}, ""},
 		"not a deb":        {"install", []string{"dpkg", "-i", "hello_3_all.deb", "junk"}, "is no .deb that dpkg-deb can read"},
 		"directory":        {"install", []string{"dpkg", "-iR", "sub"}, "install kibotos-e2b 4"},
+		"linked directory": {"install", []string{"dpkg", "-iR", "linked"}, "install kibotos-e2b 4"},
+		"standard input":   {"install", []string{"dpkg", "-i", "/dev/stdin"}, "install kibotos-node 1"},
+		"descriptor":       {"install", []string{"dpkg", "-i", "/dev/fd/0"}, "install kibotos-node 1"},
+		"own descriptor":   {"install", []string{"dpkg", "-i", "/proc/self/fd/0"}, "install kibotos-node 1"},
+		"pipe":             {"install", []string{"dpkg", "-i", "pipe"}, "is neither a file nor a directory, so what is in it cannot be told"},
+		"two versions":     {"install", []string{"dpkg", "-i", "v2/kibotos-node_2_all.deb", "kibotos-node_1_all.deb"}, "install kibotos-node 1, kibotos-node in two versions at once, 2 and 1"},
+		"takes its place":  {"install", []string{"dpkg", "-i", "instead-of-node_5_all.deb"}, "remove kibotos-node 0.9"},
+		"upper case":       {"remove", []string{"dpkg", "-r", "KIBOTOS-Node"}, "remove kibotos-node 0.9"},
 		"directory only":   {"install", []string{"dpkg", "-i", "sub"}, ""},
 		"remove":           {"remove", []string{"dpkg", "-r", "hello", "kibotos-node:all"}, "remove kibotos-node 0.9"},
 		"purge":            {"purge", []string{"dpkg", "-P", "kibotos-node"}, "remove kibotos-node 0.9"},
@@ -105,8 +122,12 @@ func TestDpkgChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Dpkg{Procs: fakeProc(t, "0::/\n", dir, tc.argv, []string{"bash"}), PID: 30, Control: byName, Installed: installed}
+			fd := d.Procs.file(28, "fd") // of dpkg: kibo-agent is 30, its shell 29
+			if err := errors.Join(os.Mkdir(fd, 0o755), os.Symlink(filepath.Join(dir, "kibotos-node_1_all.deb"), fd+"/0")); err != nil {
+				t.Fatal(err)
+			}
 			c, err := d.Change(tc.action)
-			if err != nil || c.Words() != tc.words {
+			if err != nil || !strings.HasSuffix(c.Words(), tc.words) || tc.words == "" && !c.empty() {
 				t.Errorf("got %q %v, want %q", c.Words(), err, tc.words)
 			}
 		})
@@ -118,5 +139,28 @@ func TestDpkgChange(t *testing.T) {
 	none.Installed = func() ([]Package, error) { return nil, errors.New("no dpkg-query") }
 	if _, err := none.Change("install"); err == nil {
 		t.Error("not knowing anything is no error")
+	}
+}
+
+// A dpkg under another name, as a diversion leaves it, is known by the script it called: unrelated packages pass.
+func TestDivertedDpkg(t *testing.T) {
+	dir := t.TempDir()
+	for name, words := range map[string]string{"hello_3_all.deb": "", "kibotos-node_1_all.deb": "install kibotos-node 1"} {
+		write(t, filepath.Join(dir, name), "", 0o644)
+		d := Dpkg{Procs: fakeProc(t, "0::/\n", dir, []string{"dpkg-hook"}, []string{"/usr/bin/dpkg.distrib", "-i", name}, []string{"bash"}), PID: 30, Control: byName}
+		if c, err := d.Change("install"); err != nil || c.Words() != words {
+			t.Errorf("%s: got %q %v, want %q", name, c.Words(), err, words)
+		}
+	}
+}
+
+func TestGatedIn(t *testing.T) {
+	for relations, want := range map[string]string{
+		",,": "", "libc6 (>= 2),x-kibotos-node,": "",
+		"a | kibotos-gw(<< 2),Kibotos-Node:any (= 1), kibotos-e2b": "kibotos-gw kibotos-node kibotos-e2b",
+	} {
+		if got := strings.Join(gatedIn(relations), " "); got != want {
+			t.Errorf("%q: got %q, want %q", relations, got, want)
+		}
 	}
 }
