@@ -96,3 +96,21 @@ func TestClockSetBack(t *testing.T) {
 		t.Error("open with an unreadable mark")
 	}
 }
+
+// proves Z2: a window that opens nothing when it is placed is taken back, so that it does not open later by itself.
+func TestPlaceTakesBack(t *testing.T) {
+	w := newWindow(t)
+	dir := filepath.Dir(w.Path)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o775); err != nil { //nolint:gosec // G302: the defect under test
+		t.Fatal(err)
+	}
+	if v, err := w.Place(t.Context(), gate.AllowFile{NotAfter: now().Unix() + 60}); err != nil || v.Code != gate.CodeDirWritable {
+		t.Fatalf("got %+v %v", v, err)
+	}
+	if _, err := os.Lstat(w.Path); !os.IsNotExist(err) {
+		t.Errorf("left behind: %v", err)
+	}
+}
