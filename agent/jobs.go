@@ -87,7 +87,25 @@ func (j Jobs) Wait(ctx context.Context, key string) (gate.Job, error) {
 		}
 		pause(ctx, leftPoll)
 	}
-	return d.describe(j.Units.Left)
+	job, err := d.describe(j.Units.Left)
+	if err != nil || job.State != gate.JobLost || !job.Started.IsZero() {
+		return job, err
+	}
+	// Lost before it began, or about to begin: whoever is starting it holds this lock until it has.
+	held, err := j.Window.lock(ctx)
+	if ctx.Err() != nil {
+		job.State, job.Reason = gate.JobRunning, "it is being started"
+		return job, nil
+	}
+	if err != nil {
+		return gate.Job{}, err
+	}
+	held.release()
+	job, err = d.describe(j.Units.Left)
+	if err != nil || job.State != gate.JobRunning {
+		return job, err
+	}
+	return j.Wait(ctx, key)
 }
 
 // begin is the part of Run under the lock that lets one caller at a time decide and start.

@@ -18,6 +18,9 @@ import (
 // the pipe open.
 const drainLimit = 3 * time.Second
 
+// beginLimit is how long after its permission a job may begin: as long as its caller waits for that.
+const beginLimit = 2 * startLimit
+
 // Environment is what every job runs with, whatever the caller's: no language, no questions, no helper that
 // restarts services behind the walk's back.
 func Environment() []string {
@@ -51,6 +54,10 @@ func (j Jobs) Work(key string) error {
 	}
 	if _, err := os.Lstat(d.began()); !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("cannot run job %s: it began before", key)
+	}
+	// Whoever asked has been told by now that nothing was started, and the window may have ended.
+	if late := j.Now().Sub(asked.Permitted); late > beginLimit {
+		return fmt.Errorf("cannot run job %s: it was permitted %s ago and has not begun since", key, late.Round(time.Second))
 	}
 	out, err := newOutput(d.output())
 	if err != nil {

@@ -75,6 +75,8 @@ func describe(j gate.Job) string {
 	switch {
 	case j.State == gate.JobFinished:
 		s = fmt.Sprintf("%s with exit %d after %s", s, j.Exit, j.Ended.Sub(j.Started).Round(time.Millisecond))
+	case j.State == gate.JobRunning && j.Started.IsZero():
+		s += ": " + j.Reason
 	case j.State == gate.JobRunning:
 		s += " since " + gate.Clock(j.Started.Unix()) + "; next: kibo-agent wait --key " + j.Key
 	case j.Reason != "":
