@@ -111,7 +111,7 @@ func (inv *Inventory) Explain(hostName, name string) ([]Setting, error) {
 			if Secret(s.name) {
 				v = "(not shown)"
 			}
-			set := Setting{s.name, l.scope, Value{v, s.at.file, s.at.line, s.at.column}}
+			set := Setting{s.name, l.scope, Value{asPython(v), s.at.file, s.at.line, s.at.column}}
 			found[s.name] = append([]Setting{set}, found[s.name]...)
 		}
 	}

@@ -85,10 +85,11 @@ func noCommand(c *cobra.Command, args []string) error {
 		return nil
 	}
 	next := c.CommandPath() + " --help"
+	c.SuggestionsMinimumDistance = 2
 	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 		next = c.CommandPath() + " " + near[0]
 	}
-	return fail(exitUsage, next, "there is no command %q", args[0])
+	return fail(exitUsage, next, "%s has no command %q", c.CommandPath(), args[0])
 }
 
 // usageErrors makes wrong arguments end with the code for usage, on every level.
@@ -102,7 +103,10 @@ func usageErrors(c *cobra.Command) {
 		}
 	}
 	if c.HasSubCommands() && c.RunE == nil {
-		c.Args = nil
+		c.Args = noCommand
+		if c.Example == "" {
+			c.Example = c.Commands()[0].Example
+		}
 		c.RunE = func(c *cobra.Command, _ []string) error {
 			return fail(exitUsage, c.CommandPath()+" --help", "say what to do: %s", strings.Join(names(c), ", "))
 		}
