@@ -86,6 +86,21 @@ func TestNotBuilt(t *testing.T) {
 	}
 }
 
+func TestKeysNotBuilt(t *testing.T) {
+	inv := loadText(t, `
+kibo_node:
+  vars:
+    kibo_commands: {node: {health: /opt/health, stop: /opt/stop}}
+    kibo_timeouts: {allow: 10s, ready: 10m}
+  hosts: {node-a: , node-b: }
+`)
+	got := inv.Refused()
+	if len(got) != 2 || len(got[0].Hosts) != 2 || !strings.HasPrefix(got[0].What, "kibo_commands.node.health is not built yet") ||
+		!strings.HasPrefix(got[1].What, "kibo_timeouts.allow is not built yet") {
+		t.Errorf("%v", got)
+	}
+}
+
 func TestRefusedBeforeConnecting(t *testing.T) {
 	inv := loadText(t, "kibo_node:\n  hosts:\n    node-a: {ansible_become: no}\n    node-b: {ansible_ssh_host_key_checking: 'no'}\n    node-c: {ansible_become: yes}\n")
 	got := inv.Refused().Error()

@@ -132,6 +132,7 @@ func walkVariables() []Variable {
 				b.each(i, timeoutNames(), func(k string, e item) {
 					if d, ok := b.duration(e); ok {
 						b.host.Kibo.Timeouts[k] = d
+						b.unless(waitsNotBuilt(), k, e)
 					}
 				})
 			}},
@@ -196,6 +197,7 @@ func setCommands(b *binding, i item) {
 		b.each(e, Operations(), func(op string, o item) {
 			if w, ok := b.argv(o); ok {
 				ops[op] = w
+				b.unless(commandsNotBuilt(), op, o)
 			}
 		})
 		b.host.Kibo.Commands[release.Part(part)] = ops

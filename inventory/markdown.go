@@ -21,7 +21,9 @@ func Markdown() string {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", v.Name, v.kind(), cell(v.Default), cell(v.Doc), code(v.Example))
 	}
 	fmt.Fprintf(&b, "\nKeys of `kibo_commands` for each part: %s.\n", codes(Operations()))
+	fmt.Fprintf(&b, "Not built yet, so refused before connecting: %s.\n\n", codes(commandsNotBuilt()))
 	fmt.Fprintf(&b, "Keys of `kibo_timeouts`: the same and %s.\n", codes(Waits()))
+	fmt.Fprintf(&b, "Not built yet, so refused before connecting: %s.\n", codes(waitsNotBuilt()))
 	b.WriteString("\n## Ansible's connection variables\n\n")
 	b.WriteString("Honoured: used as Ansible uses them. Refused: an error unless it has the value shown. No effect: accepted, with a warning.\n")
 	b.WriteString("Two spellings of one variable with different values are refused.\n\n")

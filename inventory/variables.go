@@ -99,7 +99,14 @@ func Operations() []string {
 
 // Waits are the keys that kibo_timeouts takes besides the operations.
 func Waits() []string {
-	return []string{"stage", "agent", "allow", "close", "drain", "cancel-drain", "settle", "ready"}
+	return []string{"stage", "agent", "allow", "close", "drain", "cancel-drain", "settle", "ready", "held"}
+}
+
+// commandsNotBuilt are the operations whose command nothing runs yet, and waitsNotBuilt the names whose time limit nothing keeps yet.
+func commandsNotBuilt() []string { return []string{"reset-failed", "maintenance", "health", "verify"} }
+
+func waitsNotBuilt() []string {
+	return []string{"reset-failed", "version", "maintenance", "health", "allow"}
 }
 
 // Names of variables, and words in them, whose values are never shown.
@@ -140,6 +147,13 @@ func (b *binding) bind(table []Variable) {
 func (b *binding) must(i item, yes bool, why, next string) {
 	if !yes {
 		b.later.add(i.at, i.name+" is no, but "+why, next, b.host.Name)
+	}
+}
+
+// unless refuses a key that nothing honours yet, before connecting.
+func (b *binding) unless(notBuilt []string, key string, i item) {
+	if slices.Contains(notBuilt, key) {
+		b.later.add(i.at, i.name+" is not built yet, and what is set is never ignored in silence", "take it out", b.host.Name)
 	}
 }
 
