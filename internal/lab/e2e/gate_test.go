@@ -87,6 +87,28 @@ func refused(t *testing.T, host, reason string) {
 	}
 }
 
+// refusedOddly tries what dpkg understands as well, in one way or another, and wants each refused with the reason.
+func refusedOddly(t *testing.T, host, reason string) {
+	t.Helper()
+	Exec(t, host, "sh", "-c", `set -e; rm -rf /var/tmp/gate-odd; mkdir -p /var/tmp/gate-odd/in /var/tmp/gate-odd/linked /var/tmp/gate-odd/p/DEBIAN; cd /var/tmp/gate-odd
+		ln -s "$1" in/x.deb; ln -s ../in linked/there
+		printf 'Package: takeover\nVersion: 1\nArchitecture: all\nMaintainer: x <x@x>\nReplaces: kibotos-node\nBreaks: kibotos-node\nDescription: x\n' >p/DEBIAN/control
+		dpkg-deb -b p takeover.deb >/dev/null`, "gate", nodeDebAt)
+	before := nodeVersion(t, host)
+	for _, line := range []string{
+		"dpkg --unpack -- ../gate-node.deb", "dpkg -iR linked", "dpkg -i /dev/stdin <" + nodeDebAt, "dpkg -i /proc/self/fd/7 7<" + nodeDebAt,
+		"dpkg --force-all -r KIBOTOS-NODE", "dpkg -i --auto-deconfigure takeover.deb",
+	} {
+		got := Try(t, host, "sh", "-c", "cd /var/tmp/gate-odd && "+line)
+		if got.Exit != 2 || !strings.Contains(got.Stderr, reason) {
+			t.Errorf("%s: %+v, want exit 2 and %q", line, got, reason)
+		}
+	}
+	if after := nodeVersion(t, host); after != before {
+		t.Errorf("version went from %s to %s", before, after)
+	}
+}
+
 // passes installs and removes a package that is none of the gate's business.
 func passes(t *testing.T, host string) {
 	t.Helper()
@@ -113,9 +135,13 @@ func TestGate(t *testing.T) {
 			}
 			t.Run("no window", func(t *testing.T) {
 				refused(t, name, "there is no "+gate.DefaultPath)
+				refusedOddly(t, name, "there is no "+gate.DefaultPath)
 				passes(t, name)
 			})
+			// The daemon takes an expired file away, sooner or later; the gate is the same without it.
+			Exec(t, name, "systemctl", "stop", "kibo-agent.service")
 			closedFiles(t, name)
+			Exec(t, name, "systemctl", "start", "kibo-agent.service")
 			t.Run("single use", func(t *testing.T) { singleUse(t, name) })
 			t.Run("killed caller", func(t *testing.T) { killedCaller(t, name) })
 			t.Run("inhibitor", func(t *testing.T) { inhibitor(t, name) })
@@ -227,6 +253,7 @@ func inhibitor(t *testing.T, host string) {
 func agentRemoved(t *testing.T, host string) {
 	Exec(t, host, "apt-get", "remove", "-y", "kibo-agent")
 	refused(t, host, "kibo-agent is not installed, but its gate is")
+	refusedOddly(t, host, "kibo-agent is not installed, but its gate is")
 	passes(t, host)
 	Exec(t, host, "sh", "-c", "echo broken >/usr/bin/kibo-agent; chmod 0755 /usr/bin/kibo-agent")
 	refused(t, host, "/usr/bin/kibo-agent does not work")
