@@ -91,7 +91,7 @@ func (w Window) Place(ctx context.Context, f gate.AllowFile) (gate.Verdict, erro
 		return gate.Verdict{}, err
 	}
 	_, v := w.Judge(gate.Request{})
-	if !v.Open && v.Code != gate.CodeNotYet {
+	if !v.Open && v.Code != gate.CodeNotYet && v.Code != gate.CodeHeld {
 		// What opens nothing now must not begin to when its defect goes away: the caller is told that it failed.
 		if err := os.Remove(w.Path); err != nil {
 			return v, fmt.Errorf("cannot take back a window that opens nothing (%s): %w", v.Reason, err)
