@@ -63,6 +63,7 @@ func commands() []command {
 		{"status", "", "window, hooks, inhibitors, holds, changes past the gate and jobs of this host", status},
 		{"watch", "[--until free|open] [--timeout D] [--output jsonl]", "print the gate's answer, and again whenever it changes", watch},
 		{"daemon", "[--socket P] [--textfile-dir D]", "watch this host: what kibo-agent.service runs", runDaemon},
+		{"fleetlock", "[--listen 127.0.0.1:PORT | --config P]", "answer FleetLock requests of this host from the gate (operation reboot)", serveFleetLock},
 		{"version", "[--json]", "print the version", version},
 		{"apt-hook", "", "what apt calls before it changes packages", aptHook},
 		{"dpkg-hook", "", "what dpkg calls before it changes packages", dpkgHook},

@@ -109,7 +109,7 @@ func (f *files) matters(e event) bool {
 		return e.name == filepath.Base(f.dir)
 	case f.dir:
 		switch e.name {
-		case "lock", "start.lock", "seen", "jobs", "current.json", "grant.json":
+		case "lock", "start.lock", "seen", "jobs", "versions", "current.json", "grant.json", "grant-allow.json", "reboot.json", "reboot-allow.json":
 			return false
 		}
 	}

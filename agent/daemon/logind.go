@@ -2,7 +2,9 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"time"
@@ -27,11 +29,14 @@ func (l logind) run(ctx context.Context, changed func()) {
 	wait := busFirst
 	for ctx.Err() == nil {
 		began := time.Now()
-		l.listen(ctx, changed)
+		// Where there is no bus there is nobody who could hold a lock. One that is there and cannot be listened
+		// to leaves looking again from time to time.
+		if err := l.listen(ctx, changed); !errors.Is(err, fs.ErrNotExist) {
+			changed()
+		}
 		if time.Since(began) > busLast {
 			wait = busFirst
 		}
-		changed() // between two connections anything can have happened
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):
@@ -40,22 +45,22 @@ func (l logind) run(ctx context.Context, changed func()) {
 	}
 }
 
-// listen is one connection to the bus. Why it ended does not matter: whoever asks for the locks is told.
-func (l logind) listen(ctx context.Context, changed func()) {
+// listen is one connection to the bus, until it ends.
+func (l logind) listen(ctx context.Context, changed func()) error {
 	signals := make(chan *dbus.Signal, 16)
 	conn, err := l.connect(ctx, signals)
 	if err != nil {
-		return
+		return err
 	}
 	defer func() { _ = conn.Close() }()
-	changed()
+	changed() // before this, anything can have happened
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case _, ok := <-signals:
 			if !ok {
-				return
+				return nil
 			}
 			changed()
 		}

@@ -66,6 +66,10 @@ func (h Handler) serve(r *http.Request) *Error {
 		if errors.As(err, &d) {
 			return &Error{Status: http.StatusConflict, Kind: "gate_" + strings.ReplaceAll(d.Code, "-", "_"), Value: d.Reason}
 		}
+		var e *Error
+		if errors.As(err, &e) {
+			return e
+		}
 		return &Error{Status: http.StatusInternalServerError, Kind: kindGate, Value: err.Error()}
 	}
 	return nil
