@@ -29,8 +29,8 @@ func agentProgram(ctx context.Context, m *Machine, p *shell.Proc) int {
 		return p.Fail(agentUsage, "no command")
 	}
 	words := p.Args[2:]
-	values := "--file --operation --package --sha256 --output --for --until --id --issued-by --reason --key --timeout"
-	o := parse(words, "--once --json", values, true)
+	values := "--file --operation --package --sha256 --output --for --until --id --issued-by --reason --key --timeout --why --by --max --machine-id --run --plan"
+	o := parse(words, "--once --json --lease --all", values, true)
 	if o.bad != "" || (o.get("--output") != "" && o.get("--output") != "json" && o.get("--output") != "text") {
 		m.noteUnknown(strings.Join(p.Args[1:], " "))
 		return p.Fail(agentUsage, "unknown flag %s", o.bad)
@@ -48,6 +48,14 @@ func agentProgram(ctx context.Context, m *Machine, p *shell.Proc) int {
 		return m.agentAllow(p, o)
 	case "close":
 		return m.agentClose(p, o)
+	case "hold":
+		return m.agentHold(p, o)
+	case "release":
+		return m.agentRelease(p, o)
+	case "renew":
+		return m.agentRenew(p, o)
+	case "acknowledge": // nothing goes past a simulated gate
+		return answer(p, o, map[string]any{"acknowledged": []gate.Ungated{}}, "there was nothing to acknowledge")
 	case "status":
 		return m.agentStatus(p, o)
 	case "run":
@@ -85,7 +93,7 @@ func printJSON(p *shell.Proc, v any) { _ = json.NewEncoder(p.Stdout).Encode(v) }
 // gateRequest reads --operation, --package and --sha256.
 func gateRequest(o options) (gate.Request, error) {
 	packages, err := packageFlags(o)
-	return gate.Request{Operation: o.get("--operation"), Packages: packages, SHA256: o.set["--sha256"]}, err
+	return gate.Request{Operation: o.get("--operation"), Packages: packages, SHA256: o.set["--sha256"], Run: o.get("--run"), Plan: o.get("--plan")}, err
 }
 
 func packageFlags(o options) (map[string]string, error) {
@@ -109,7 +117,7 @@ func (m *Machine) agentCheck(p *shell.Proc, o options) int {
 		return p.Fail(agentUsage, "%v", err)
 	}
 	f, err := m.allowFile(orDefault(o.get("--file"), gate.DefaultPath))
-	v := gate.Decide(m.w.Now(), f, err, req)
+	v := m.here().Decide(f, err, req)
 	if o.get("--output") == "json" {
 		printJSON(p, v)
 	} else {
@@ -133,31 +141,27 @@ func (m *Machine) agentAllow(p *shell.Proc, o options) int {
 	f := gate.AllowFile{
 		NotAfter: end.Unix(), ID: o.get("--id"), Operations: o.set["--operation"], Packages: packages, SHA256: o.set["--sha256"],
 		SingleUse: o.has("--once"), IssuedBy: o.get("--issued-by"), Reason: o.get("--reason"),
+		MachineID: o.get("--machine-id"), Run: o.get("--run"), Plan: o.get("--plan"),
+	}
+	if o.has("--lease") {
+		if f.RenewUntil, err = leaseEnd(m.w.Now(), o); err != nil || f.ID == "" {
+			return p.Fail(agentUsage, "--lease needs --for, --id and one end of all renewals: %v", err)
+		}
+		f.NotAfter = min(f.NotAfter, f.RenewUntil)
 	}
 	data, err := json.Marshal(f)
 	if err == nil {
 		_, err = gate.Parse(data)
 	}
-	if v := gate.Decide(m.w.Now(), f, err, gate.Request{}); !v.Open {
-		return p.Fail(agentUsage, "%s", v.Reason)
+	if v := m.here().Decide(f, err, gate.Request{}); !v.Open && v.Code != gate.CodeHeld {
+		return p.Fail(agentFailed, "%s", v.Reason)
 	}
-	if err := m.fs.MkdirAll(memfs.Cred{}, path.Dir(gate.DefaultPath), 0o755); err != nil {
-		return p.Fail(agentFailed, "%v", err)
-	}
-	if err := m.place(memfs.Cred{}, gate.DefaultPath, append(data, '\n'), 0o644); err != nil {
-		return p.Fail(agentFailed, "cannot write allow-file: %v", err)
-	}
-	if o.get("--output") == "json" {
-		printJSON(p, f)
-	} else {
-		p.Printf("open until %s\n", gate.Clock(f.NotAfter))
-	}
-	return 0
+	return m.putWindow(p, o, f)
 }
 
 func windowEnd(now time.Time, o options) (time.Time, error) {
 	switch {
-	case o.has("--for") == o.has("--until"):
+	case o.has("--for") == o.has("--until") && !(o.has("--lease") && o.has("--for")):
 		return time.Time{}, fmt.Errorf("one of --for and --until is needed")
 	case o.has("--for"):
 		d, err := time.ParseDuration(o.get("--for"))
@@ -174,6 +178,20 @@ func windowEnd(now time.Time, o options) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("--until %s is no time", o.get("--until"))
 	}
 	return time.Unix(int64(n), 0), nil
+}
+
+// leaseEnd is the end of all renewals.
+func leaseEnd(now time.Time, o options) (int64, error) {
+	if !o.has("--for") || o.has("--max") && o.has("--until") {
+		return 0, fmt.Errorf("either --max or --until")
+	}
+	if o.has("--until") {
+		o.set = map[string][]string{"--until": o.set["--until"]}
+	} else {
+		o.set = map[string][]string{"--for": {orDefault(o.get("--max"), "4h")}}
+	}
+	t, err := windowEnd(now, o)
+	return t.Unix(), err
 }
 
 func (m *Machine) agentClose(p *shell.Proc, o options) int {
@@ -204,7 +222,7 @@ func (m *Machine) agentStatus(p *shell.Proc, o options) int {
 	s := gate.Status{
 		Version: m.agentVersionText(p.Args[0]), Open: v.Open, Code: v.Code, Reason: v.Reason, Window: f,
 		Layers: []gate.Layer{{Name: "apt", Active: m.aptHook() != ""}, {Name: "dpkg", Active: m.dpkgHook() != ""}},
-		Jobs:   m.listJobs(),
+		Holds:  m.holds(), Jobs: m.listJobs(),
 	}
 	if o.get("--output") == "json" {
 		printJSON(p, s)

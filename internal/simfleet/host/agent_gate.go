@@ -47,7 +47,7 @@ func (m *Machine) dpkgHook() string { return m.hookIn("/etc/dpkg/dpkg.cfg.d", "k
 // gateVerdict reads the allow-file and lets the gate decide, with the machine's clock.
 func (m *Machine) gateVerdict(req gate.Request) gate.Verdict {
 	f, err := m.allowFile(gate.DefaultPath)
-	return gate.Decide(m.w.Now(), f, err, req)
+	return m.here().Decide(f, err, req)
 }
 
 // allowFile reads an allow-file and demands what the gate demands of it: a regular file of root, 0644, below
@@ -96,7 +96,7 @@ func (m *Machine) allowFile(name string) (gate.AllowFile, error) {
 // Gate answers the question whether a window is open on the machine, and returns the allow-file if it can be read.
 func (m *Machine) Gate() (gate.Verdict, *gate.AllowFile) {
 	f, err := m.allowFile(gate.DefaultPath)
-	v := gate.Decide(m.w.Now(), f, err, gate.Request{})
+	v := m.here().Decide(f, err, gate.Request{})
 	if err != nil {
 		return v, nil
 	}

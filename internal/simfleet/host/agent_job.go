@@ -66,7 +66,7 @@ func (m *Machine) takeJob(key string, req gate.Request, argv []string) (*job, *g
 		}
 	}
 	f, err := m.allowFile(gate.DefaultPath)
-	if v := gate.Decide(m.w.Now(), f, err, req); !v.Open {
+	if v := m.here().Decide(f, err, req); !v.Open {
 		answer.State, answer.Code, answer.Reason = gate.JobDenied, v.Code, v.Reason
 		return nil, &answer
 	}
