@@ -32,6 +32,7 @@ type ServerOptions struct {
 	Preface    string // say this before cutting
 	Mute       bool   // never answer global requests: keepalives get lost
 	NoForwards bool   // refuse to be a jump host
+	CutLogin   bool   // cut the connection when somebody wants to log in
 	ExpectUser string // if set, another user is refused whatever the key
 }
 
@@ -179,6 +180,11 @@ func (s *Server) accept() {
 func (s *Server) config() *ssh.ServerConfig {
 	config := &ssh.ServerConfig{
 		MaxAuthTries: s.o.MaxAuthTries,
+		AuthLogCallback: func(ssh.ConnMetadata, string, error) {
+			if s.o.CutLogin {
+				s.DropAll()
+			}
+		},
 		PublicKeyCallback: func(c ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 			s.note(func(st *Stats) { st.KeysOffered++ })
 			if s.o.Users == nil && (s.o.ExpectUser == "" || s.o.ExpectUser == c.User()) {

@@ -25,6 +25,7 @@ type Conn struct {
 
 	sparing sync.Mutex
 	spare   *Conn // a second connection, if the host makes it necessary
+	depth   int   // how many connections came before this one
 
 	lost chan struct{} // closed when the connection is gone
 	mu   sync.Mutex

@@ -187,16 +187,6 @@ func TestJumpHosts(t *testing.T) {
 	wantKind(t, err, remote.HostKey, "host node-a:", "jump host 1 (jump1)")
 }
 
-func TestProxyCommand(t *testing.T) {
-	s := remotetest.NewServer(t, remotetest.ServerOptions{})
-	cfg := configFor(t, s)
-	cfg.ProxyCommand = "false"
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	_, err := sshconn.Dial(ctx, cfg)
-	wantKind(t, err, remote.Unreachable)
-}
-
 // proves ssh-silent-apt: a peer that is gone without a word is noticed
 func TestKeepalive(t *testing.T) {
 	s := remotetest.NewServer(t, remotetest.ServerOptions{Mute: true})

@@ -18,6 +18,9 @@ type proxyConn struct {
 	once sync.Once
 }
 
+// proxyGrace is how long a proxy command may take to end by itself, and to say why.
+const proxyGrace = 200 * time.Millisecond
+
 // startProxy runs a ProxyCommand, as ssh does: through the shell, since that is what the operator wrote it for.
 func startProxy(line string) (net.Conn, error) {
 	cmd := exec.Command("/bin/sh", "-c", "exec "+line) //nolint:gosec,noctx // ssh_config's own semantics; ends with the connection
@@ -40,8 +43,9 @@ func startProxy(line string) (net.Conn, error) {
 func (p *proxyConn) Close() error {
 	p.once.Do(func() {
 		_ = p.WriteCloser.Close()
-		_ = p.cmd.Process.Kill()
+		kill := time.AfterFunc(proxyGrace, func() { _ = p.cmd.Process.Kill() })
 		_ = p.cmd.Wait()
+		kill.Stop()
 	})
 	return nil
 }

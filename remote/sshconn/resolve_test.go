@@ -2,6 +2,7 @@ package sshconn_test
 
 import (
 	"bufio"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -208,6 +209,79 @@ func TestInclude(t *testing.T) {
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: got %v, want %q", text, err, want)
 		}
+	}
+}
+
+// proves ci-home-mismatch: one home directory for every file, the one in passwd as with ssh; $HOME moves none of them
+func TestOneHome(t *testing.T) {
+	for name, r := range resolvers(t) {
+		r.Getenv = func(name string) string { return map[string]string{"HOME": "/github/home"}[name] }
+		o := sshconn.Options{Host: "node-a", KeyFiles: []string{"~/.ssh/fleet"}, Args: []string{"-F", "none", "-o", "UserKnownHostsFile=~/.ssh/known_hosts"}}
+		cfg, err := r.Resolve(t.Context(), o)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		files := append(append([]string{}, cfg.KeyFiles...), cfg.KnownHosts...)
+		if cfg.KeyFiles[0] != "/home/me/.ssh/fleet" || strings.Contains(strings.Join(files, " "), "/github/home") {
+			t.Errorf("%s: %q", name, files)
+		}
+	}
+	r, err := sshconn.SystemResolver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := r.Home
+	t.Setenv("HOME", "/github/home")
+	if r, err = sshconn.SystemResolver(); err != nil || r.Home != before {
+		t.Errorf("home %q with another $HOME, %q before; %v", r.Home, before, err)
+	}
+}
+
+// proves that addresses with a zone pass, and that what a shell would act on does not
+func TestAddresses(t *testing.T) {
+	for name, r := range resolvers(t) {
+		args := []string{"-F", "none", "-o", "ProxyCommand=nc %h %p"}
+		cfg, err := r.Resolve(t.Context(), sshconn.Options{Host: "a", Address: "fe80::1%eth0", Args: args})
+		if err != nil || cfg.Address != "fe80::1%eth0" || cfg.ProxyCommand != "nc fe80::1%eth0 22" {
+			t.Errorf("%s: %+v, %v", name, cfg, err)
+		}
+		for _, bad := range []string{"x;id", "$(id)", "a b", "`id`", "a|b", "a\x00"} {
+			if _, err := r.Resolve(t.Context(), sshconn.Options{Host: "a", Address: bad, Args: args}); err == nil {
+				t.Errorf("%s: took address %q", name, bad)
+			}
+			if _, err := r.Resolve(t.Context(), sshconn.Options{Host: "a", User: bad, Args: args}); err == nil {
+				t.Errorf("%s: took user %q", name, bad)
+			}
+		}
+	}
+}
+
+// proves that ssh is asked once for what many hosts have in common
+func TestAskedOnce(t *testing.T) {
+	dir := t.TempDir()
+	fake := "#!/bin/sh\necho x >>" + dir + "/asked\nfor h; do :; done\ncase $h in bastion) ;; *) echo proxyjump bastion;; esac\necho hostname $h\necho user ops\necho port 22\n"
+	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte(fake), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	r := &sshconn.Resolver{SSH: filepath.Join(dir, "ssh"), Home: "/home/me", User: "me", Getenv: func(string) string { return "" }}
+	errs := make(chan error)
+	for i := range 30 {
+		go func() {
+			cfg, err := r.Resolve(t.Context(), sshconn.Options{Host: string(rune('a' + i)), Address: []string{"one", "two"}[i%2]})
+			if err == nil && (len(cfg.Jump) != 1 || cfg.Jump[0].Address != "bastion" || cfg.Host != string(rune('a'+i))) {
+				err = errors.New("wrong: " + cfg.Host)
+			}
+			errs <- err
+		}()
+	}
+	for range 30 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	asked, err := os.ReadFile(filepath.Join(dir, "asked"))
+	if n := strings.Count(string(asked), "x"); err != nil || n < 3 || n > 4 { // a question may be asked again at the very moment of its answer
+		t.Errorf("ssh was asked %d times for three questions, %v", n, err)
 	}
 }
 

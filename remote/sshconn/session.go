@@ -31,6 +31,9 @@ type session struct {
 // startLimit is how long a host may take to open a session, and to start a command in it.
 const startLimit = 30 * time.Second
 
+// maxSpares bounds the connections to a host that allows few sessions on each.
+const maxSpares = 3
+
 // errOnlyHeld: the host allows no further session, and those that are open stay open for long.
 var errOnlyHeld = errors.New("all sessions that the host allows are held")
 
@@ -57,6 +60,7 @@ func (c *Conn) another(ctx context.Context) (*Conn, error) {
 		return nil, err
 	}
 	c.d.notice(fmt.Sprintf("host %s: sshd allows too few sessions a connection (MaxSessions); a second connection is used", c.cfg.Host))
+	spare.depth = c.depth + 1
 	c.spare = spare
 	select {
 	case <-c.lost: // closed meanwhile
@@ -133,10 +137,12 @@ func (c *Conn) openChannel(ctx context.Context) (ssh.Channel, <-chan *ssh.Reques
 		}
 		switch open := len(c.slots) - 1; { // besides this one
 		case open > int(c.holds.Load()): // one of ours will end
-		case open > 0:
+		case open > 0 && c.depth < maxSpares:
+			return nil, nil, errOnlyHeld
+		case wait == time.Second && c.depth < maxSpares: // the host counts sessions that we gave up, too
 			return nil, nil, errOnlyHeld
 		case wait == time.Second:
-			return nil, nil, c.fail(remote.Unreachable, "", "cannot open a session (MaxSessions 0 of sshd?): %s", oneLine(o.err.Error()))
+			return nil, nil, c.fail(remote.Unreachable, "", "cannot open a session: %s", oneLine(o.err.Error()))
 		}
 		select {
 		case <-time.After(wait):
