@@ -90,7 +90,7 @@ func judgeUnit(in Input, p PartFacts) []verdict {
 	case u.Running():
 		return pass(u.Name + " is " + state)
 	case u.Active == "inactive":
-		return remedied(Warn, u.Name+" is stopped: the walk will start it after replacing it", "ssh HOST systemctl status UNIT")
+		return remedied(Warn, u.Name+" is stopped: it is replaced, and stays stopped", "ssh HOST systemctl status UNIT")
 	}
 	return remedied(Block, u.Name+" is "+state, "wait until it has settled: ssh HOST systemctl status UNIT")
 }

@@ -22,6 +22,12 @@ func versionRules() []rule {
 			part:    judgeInstalled,
 		},
 		{
+			id: "downgrade", title: "the target is not older than what is installed", of: "K7 K33", scope: perParts, needs: "Packages, the target",
+			verdict: "block if dpkg calls the target older: an upgrade never goes back",
+			remedy:  "take the newer .debs, or leave the host out with -l",
+			part:    judgeDowngrade,
+		},
+		{
 			id: "runtime", title: "whether the VM runtime changes", of: "K32", scope: perParts, needs: "Parts.Runtime, the target",
 			verdict: "warn if it changes, or if nobody can tell",
 			remedy:  "publish the Platform only after all nodes are replaced; nodes cannot go back to before the change",
@@ -56,6 +62,27 @@ func oldDpkg(os string) bool {
 		}
 	}
 	return false
+}
+
+// judgeDowngrade keeps a service from being stopped for an install that apt refuses.
+func judgeDowngrade(in Input, h HostInput, p PartFacts) []verdict {
+	pkg, ok, err := h.Facts.pkg(p.Part.Package())
+	arch, noArch := h.Facts.Arch.Get()
+	if err != nil || noArch != nil || !ok || pkg.State != "installed" {
+		return nil // others say so
+	}
+	d, ok := in.Target.Deb(p.Part, arch)
+	if !ok {
+		return nil
+	}
+	order, err := release.CompareDebian(pkg.Version, d.Version)
+	switch {
+	case err != nil:
+		return block(printable(err.Error()))
+	case order > 0:
+		return block(fmt.Sprintf("%s is %s, newer than the target's %s", pkg.Name, printable(pkg.Version), d.Version))
+	}
+	return pass(pkg.Name + " is not newer than the target")
 }
 
 func judgeInstalled(in Input, h HostInput, p PartFacts) []verdict {

@@ -70,26 +70,38 @@ func readyBlock(host string, sites []site, nodes []string, w *wave) Block {
 	return Block{ID: host + "/ready", Title: "wait for the nodes", Host: host, Wave: w.next(), Steps: st, Stuck: st[0].OnFail}
 }
 
-// nodeBlocks lays the nodes out, serial of them in a wave.
+// nodeBlocks lays the nodes out, serial of them in a wave. A node on the host where the kibo command runs has a wave of its own: that
+// host has one allow-file, and the others' drains need it.
 func nodeBlocks(sites []site, serial int, w *wave) []Block {
 	var out []Block
 	serial = max(serial, 1)
-	n := 0
+	n, in := 0, serial
 	for _, s := range sites {
 		if s.part != release.Node {
 			continue
 		}
-		if len(out)%serial == 0 {
-			n = w.next()
+		if alone := s.host.Name == s.cliHost; in >= serial || alone {
+			n, in = w.next(), 0
+			if alone {
+				in = serial
+			}
 		}
-		goal := all(*s.replaced(), s.nodeIs("READY"))
-		out = append(out, Block{
-			ID: s.block(), Title: "upgrade node " + s.node(), Host: s.host.Name, Wave: n, Goal: goal,
-			Steps: steps(nodeRows(), s), Finally: steps(closeRows(), s), Around: true,
-			Stuck: "node " + s.node() + " stays drained and alone; no other node was touched (K31)",
-		})
+		in++
+		out = append(out, nodeBlock(s, n))
 	}
 	return out
+}
+
+func nodeBlock(s site, wave int) Block {
+	goal := all(*s.replaced(), Cond{Kind: CondNotOurs, Node: s.node()})
+	if s.idle {
+		goal = s.replaced()
+	}
+	return Block{
+		ID: s.block(), Title: "upgrade node " + s.node(), Host: s.host.Name, Node: s.node(), Wave: wave, Goal: goal,
+		Steps: steps(nodeRows(), s), Finally: steps(closeRows(), s), Around: true,
+		Stuck: "node " + s.node() + " stays drained and alone; no other node was touched (K31)",
+	}
 }
 
 func gatewayBlocks(sites []site, w *wave) []Block {

@@ -23,6 +23,7 @@ type Input struct {
 	Why       string
 	Target    release.Target
 	Hosts     []HostInput // inventory order
+	Ctrl      string      // the ctrl host of the inventory, selected or not
 	Nodes     checks.Fact[[]checks.NodeRow]
 	Findings  []checks.Finding
 	Migrate   bool            // ctrl's preview says that a migration is due (K27)
@@ -45,7 +46,7 @@ func Build(in Input) (Plan, error) {
 		return Plan{}, err
 	}
 	p := in.head()
-	p.Nodes = nodeNames(in.Hosts)
+	p.Nodes = awaited(in)
 	w := wave{}
 	p.Blocks = append(p.Blocks, perHost(in.open(sites), "prepare", "prepare", &w, slices.Concat(prepareRows(), previewRows()))...)
 	p.Blocks = append(p.Blocks, ctrlBlocks(sites, p.Nodes, &w)...)
@@ -139,7 +140,7 @@ func StageDir(h inventory.Host, t release.Target) string {
 
 // sitesOf gives one site for each part of each host, in inventory order.
 func sitesOf(in Input) ([]site, error) {
-	cli := cliHost(in.Hosts)
+	cli := in.cliHost()
 	var out []site
 	for _, h := range in.Hosts {
 		arch, err := h.Facts.Arch.Get()
@@ -161,13 +162,39 @@ func sitesOf(in Input) ([]site, error) {
 			s.debs = append(s.debs, d)
 		}
 		s.agentDeb = agentFor(in, h, arch)
+		s.idles = idleParts(h.Facts)
 		for i, part := range h.Host.Parts {
 			p := s
 			p.part, p.deb, p.migrate = part, s.debs[i], in.Migrate && part == release.Ctrl
+			p.idle, p.old = s.idles[part], installedVersion(h.Facts, part.Package())
 			out = append(out, p)
 		}
 	}
 	return out, nil
+}
+
+// idleParts are the parts whose service is stopped and did not fail: somebody wants it so.
+func idleParts(f checks.Facts) map[release.Part]bool {
+	out := map[release.Part]bool{}
+	for _, pf := range f.Parts {
+		if u, err := pf.Unit.Get(); err == nil && u.Active == "inactive" && u.Stopped() {
+			out[pf.Part] = true
+		}
+	}
+	return out
+}
+
+func installedVersion(f checks.Facts, name string) string {
+	pkgs, err := f.Packages.Get()
+	if err != nil {
+		return ""
+	}
+	for _, p := range pkgs {
+		if p.Name == name && p.State == "installed" {
+			return p.Version
+		}
+	}
+	return ""
 }
 
 // agentFor is the agent's package where the host lacks the agent and the gate is wanted there.
@@ -183,20 +210,29 @@ func agentFor(in Input, h HostInput, arch string) *release.Deb {
 	return nil
 }
 
-// cliHost says where the kibo command runs: the first ctrl host unless the inventory names a host.
-func cliHost(hosts []HostInput) func(inventory.Host) string {
-	first := ""
-	for _, h := range hosts {
-		if first == "" && h.Host.Has(release.Ctrl) {
-			first = h.Host.Name
-		}
-	}
+// cliHost says where the kibo command runs: on the ctrl host, whether it is selected or not, unless the inventory names another.
+func (in Input) cliHost() func(inventory.Host) string {
 	return func(h inventory.Host) string {
 		if on := h.Kibo.CLIOn; on != "" && on != "ctrl" {
 			return on
 		}
-		return first
+		return in.Ctrl
 	}
+}
+
+// awaited are the nodes that have to be back after ctrl's change: all that ctrl knew as connected, selected or not (K34).
+func awaited(in Input) []string {
+	rows, err := in.Nodes.Get()
+	if err != nil {
+		return nodeNames(in.Hosts)
+	}
+	var out []string
+	for _, r := range rows {
+		if r.State == "READY" || r.State == "DRAINING" || r.State == "DRAINED" {
+			out = append(out, r.Name)
+		}
+	}
+	return out
 }
 
 func nodeNames(hosts []HostInput) []string {

@@ -30,6 +30,8 @@ const (
 	CondFree        CondKind = "free"         // nobody holds Host: no block inhibitor, no hold
 	CondAgent       CondKind = "agent"        // kibo-agent is installed on Host at Value
 	CondAdopted     CondKind = "adopted"      // ctrl counts as many Instances on Node as VMMs were noted on Host
+	CondStepDone    CondKind = "step-done"    // this run did the step Value
+	CondNotOurs     CondKind = "not-ours"     // Node is READY, or was drained by somebody else
 	CondContinuity  CondKind = "continuity"   // every VMM noted on Host before its stop is the same process
 )
 
@@ -51,6 +53,8 @@ type Seen struct {
 	Nodes    checks.Fact[[]checks.NodeRow]      // what ctrl says
 	Settling checks.Fact[[]string]              // unfinished objects that ctrl's report lists
 	Noted    map[string][]checks.VMM            // by host: VMMs as noted before the stop
+	Begun    map[string]bool                    // nodes whose replacement this run began and did not end
+	StepDone func(step string) bool             // steps that this run did
 	Taken    func(record, of string) bool       // what this run took and did not give back
 	Staged   map[string]map[string]string       // by host: file → sha256 that the staging directory must hold
 	Programs map[string]map[release.Part]string // by host: SemVer that each unpacked program must name
@@ -102,7 +106,7 @@ func (c Cond) Needs(kinds ...CondKind) bool {
 
 // NeedsNodes reports whether the condition needs what ctrl says of the nodes.
 func (c Cond) NeedsNodes() bool {
-	return c.Needs(CondNodeState, CondNodeRelease, CondNodesReady, CondSettled, CondAdopted)
+	return c.Needs(CondNodeState, CondNodeRelease, CondNodesReady, CondSettled, CondAdopted, CondNotOurs)
 }
 
 // Judge says whether the condition holds by what was seen.
@@ -112,7 +116,12 @@ func (c Cond) Judge(s Seen) Verdict {
 		return judgeAll(c.Of, s)
 	case CondAny:
 		return judgeAny(c.Of, s)
-	case CondNodeState, CondNodeRelease, CondNodesReady, CondSettled, CondAdopted:
+	case CondStepDone:
+		if s.StepDone != nil && s.StepDone(c.Value) {
+			return yes("this run did it")
+		}
+		return no("this run did not do it")
+	case CondNodeState, CondNodeRelease, CondNodesReady, CondSettled, CondAdopted, CondNotOurs:
 		return c.judgeNodes(s)
 	}
 	f, ok := s.Facts[c.Host]

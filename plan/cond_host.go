@@ -136,6 +136,12 @@ func (c Cond) judgeNodes(s Seen) Verdict {
 			return yes("ctrl says node %s runs %s", c.Node, r.Release)
 		}
 		return no("ctrl says node %s runs %s", c.Node, r.Release)
+	case CondNotOurs:
+		ours := s.Taken != nil && s.Taken(RecordDrain, c.Node)
+		if r.State == "READY" || !ours && (r.State == "DRAINING" || r.State == "DRAINED") {
+			return yes("node %s is %s", c.Node, r.State)
+		}
+		return no("node %s is %s", c.Node, r.State)
 	case CondAdopted:
 		return c.judgeAdopted(r, s)
 	default:
@@ -183,7 +189,7 @@ func (c Cond) judgeNodesReady(rows []checks.NodeRow, s Seen) Verdict {
 	for _, name := range c.Nodes {
 		i := slices.IndexFunc(rows, func(r checks.NodeRow) bool { return r.Name == name })
 		switch {
-		case s.Taken != nil && s.Taken(RecordDrain, name):
+		case s.Begun[name], s.Taken != nil && s.Taken(RecordDrain, name):
 			continue // being replaced by this run: its own block waits for it
 		case i < 0:
 			return no("ctrl does not list node %s", name)

@@ -21,8 +21,8 @@ type Ruling struct {
 func (a Action) Judge(res command.Result) Ruling {
 	kind, rest, _ := strings.Cut(a.Expect, ":")
 	switch kind {
-	case "report", "preview":
-		return judgeReport(release.Part(rest), kind == "preview", res)
+	case "report", "report-migrate", "preview":
+		return judgeReport(release.Part(rest), kind, res)
 	case "new-dir":
 		if res.Exit != 0 {
 			return Ruling{Why: a.Command.Argv[len(a.Command.Argv)-1] + " is there already; nothing is unpacked over it (" + firstLine(res) + ")"}
@@ -44,8 +44,8 @@ func (a Action) Judge(res command.Result) Ruling {
 	return Ruling{OK: true, Why: "exit status 0"}
 }
 
-func judgeReport(part release.Part, preview bool, res command.Result) Ruling {
-	rep := checks.ParseReport(part, preview, res)
+func judgeReport(part release.Part, kind string, res command.Result) Ruling {
+	rep := checks.ParseReport(part, kind == "preview", res)
 	var why []string
 	for _, f := range rep.Findings {
 		if f.Level.Blocks() {
@@ -54,6 +54,9 @@ func judgeReport(part release.Part, preview bool, res command.Result) Ruling {
 	}
 	if len(why) > 0 {
 		return Ruling{Blocked: true, Why: strings.Join(why, "; ")}
+	}
+	if rep.MigrationDue && kind == "report" {
+		return Ruling{Blocked: true, Why: "a migration is due that the plan does not have: plan again"}
 	}
 	if rep.MigrationDue {
 		return Ruling{OK: true, Why: "no blocker; a migration is due"}

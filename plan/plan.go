@@ -58,6 +58,7 @@ type Block struct {
 	ID      string `json:"id"` // "node-a/node"
 	Title   string `json:"title"`
 	Host    string `json:"host"`
+	Node    string `json:"node,omitempty"` // its name at ctrl, of a node's block
 	Wave    int    `json:"wave"`
 	Steps   []Step `json:"steps"`
 	Finally []Step `json:"finally,omitempty"` // run when any step of the block was begun, whatever happened
@@ -74,14 +75,17 @@ type Step struct {
 	Effect command.Effect `json:"effect"`
 	Skip   *Cond          `json:"skip,omitempty"` // holds before: nothing to do
 	Act    []Action       `json:"act,omitempty"`
-	Done   *Cond          `json:"done,omitempty"`  // must hold after, within Limit; nil: success of the actions is all
-	Limit  time.Duration  `json:"limit,omitempty"` // for the actions and, again, for Done
-	Free   bool           `json:"free,omitempty"`  // asks whether somebody holds the host: if so, nothing was begun
-	If     string         `json:"if,omitempty"`    // only if this run took such a record for Of; else the step is left out (K35)
-	Of     string         `json:"of,omitempty"`    // what the record is about: a node or a host
-	Back   []Step         `json:"back,omitempty"`  // the way back when the actions say no and nothing was replaced (K60)
-	Proof  string         `json:"proof,omitempty"` // host whose VMMs are noted just before the actions (K41)
-	Rule   string         `json:"rule,omitempty"`  // the contract's rules, e.g. "K23"
+	Done   *Cond          `json:"done,omitempty"`   // must hold after, within Limit; nil: success of the actions is all
+	Limit  time.Duration  `json:"limit,omitempty"`  // for the actions and, again, for Done
+	Free   bool           `json:"free,omitempty"`   // asks whether somebody holds the host: if so, nothing was begun
+	Only   *Cond          `json:"only,omitempty"`   // must hold, else the step is left out
+	Now    string         `json:"now,omitempty"`    // what is true of the host once the step is done, for whoever finds it so
+	Proves string         `json:"proves,omitempty"` // host whose VMMs are proved the same once the step is done
+	If     string         `json:"if,omitempty"`     // only if this run took such a record for Of; else the step is left out (K35)
+	Of     string         `json:"of,omitempty"`     // what the record is about: a node or a host
+	Back   []Step         `json:"back,omitempty"`   // the way back when the actions say no and nothing was replaced (K60)
+	Proof  string         `json:"proof,omitempty"`  // host whose VMMs are noted just before the actions (K41)
+	Rule   string         `json:"rule,omitempty"`   // the contract's rules, e.g. "K23"
 	OnFail string         `json:"onFail,omitempty"`
 }
 
@@ -117,6 +121,9 @@ type JobSpec struct {
 	Packages  map[string]string `json:"packages,omitempty"`
 	SHA256    []string          `json:"sha256,omitempty"`
 }
+
+// Runs ends the words of Step.Now where the service runs.
+const Runs = " runs"
 
 // What a run takes and has to give back.
 const (

@@ -35,7 +35,7 @@ func ctrlRows() []row {
 		},
 		{
 			kind: "start", title: "start ctrl", effect: command.Disrupts, rule: "K52",
-			complete: "unit active, running the installed program", fill: fillStart,
+			complete: "unit active, running the installed program", applies: site.serves, fill: fillStart,
 		},
 	}
 }
@@ -46,11 +46,11 @@ func nodeRows() []row {
 		freeRow(),
 		{
 			kind: "drain", title: "drain the node", effect: command.Changes, rule: "K35 K42",
-			complete: "ctrl schedules nothing new there (DRAINING is enough)", fill: fillDrain,
+			complete: "ctrl schedules nothing new there (DRAINING is enough)", applies: site.serves, fill: fillDrain,
 		},
 		{
 			kind: "settle", title: "wait for running commands and Transfers", effect: command.Reads, rule: "K22",
-			complete: "ctrl's report lists nothing unfinished on the node", fill: fillSettle,
+			complete: "ctrl's report lists nothing unfinished on the node", applies: site.serves, fill: fillSettle,
 		},
 		{
 			kind: "window", title: "open the gate for this change", effect: command.Changes, rule: "Z2 Z5",
@@ -71,16 +71,16 @@ func nodeRows() []row {
 		},
 		{
 			kind: "start", title: "start the node service", effect: command.Disrupts, rule: "K52",
-			complete: "unit active, running the installed program", fill: fillStart,
+			complete: "unit active, running the installed program", applies: site.serves, fill: fillStart,
 		},
 		{
 			kind: "back", title: "wait until the node is back", effect: command.Reads, rule: "K31 K41",
 			complete: "ctrl says connected and RELEASE is the target; Instances re-adopted; every VMM the same process",
-			fill:     fillBack,
+			applies:  site.serves, fill: fillBack,
 		},
 		{
 			kind: "cancel-drain", title: "cancel the drain that this run began", effect: command.Changes, rule: "K35 K54",
-			complete: "the node is READY; a drain of somebody else stays", fill: fillCancelDrain,
+			complete: "the node is READY; a drain of somebody else stays", applies: site.serves, fill: fillCancelDrain,
 		},
 	}
 }
@@ -104,7 +104,7 @@ func gatewayRows() []row {
 		},
 		{
 			kind: "start", title: "start the gateway", effect: command.Disrupts, rule: "K30 K55",
-			complete: "unit active, running the installed program", fill: fillStart,
+			complete: "unit active, running the installed program", applies: site.serves, fill: fillStart,
 		},
 	}
 }
@@ -124,6 +124,9 @@ func freeRow() row {
 	}
 }
 
+// serves reports whether the part's service is meant to run.
+func (s site) serves() bool { return !s.idle }
+
 func fillWindow(s site, st *Step) {
 	st.Skip = s.replaced()
 	st.Act = []Action{s.open(changeOps(s.migrate)...)}
@@ -133,21 +136,22 @@ func fillWindow(s site, st *Step) {
 
 // replaced holds when the part is on the target and serving: then no row that changes it has anything to do.
 func (s site) replaced() *Cond {
-	if s.part == release.Node {
+	if s.part == release.Node && !s.idle {
 		return all(s.installed(), s.running(), s.released())
 	}
 	return all(s.installed(), s.running())
 }
 
 func fillStop(s site, st *Step) {
-	st.Limit = s.limit(opStop, 5*time.Minute)
+	st.Limit = s.limit(opStop, stopLimit)
 	st.Skip = anyOf(s.stopped(), *s.replaced())
-	st.Act = []Action{s.job(opStop, command.Disrupts)}
+	st.Act = s.covered(opStop, command.Disrupts)
 	st.Done = all(s.stopped(), s.continuity())
+	st.Now = s.part.Unit() + " is stopped"
 	if s.host.Has(release.Node) {
 		st.Proof = s.host.Name
 	}
-	st.OnFail = s.part.Unit() + " may still be running; no file was replaced"
+	st.OnFail = s.part.Unit() + " may be stopped; no file was replaced"
 }
 
 func fillGatewayStop(s site, st *Step) {
@@ -159,67 +163,92 @@ func fillGatewayStop(s site, st *Step) {
 }
 
 func fillCtrlCheck(s site, st *Step) {
-	st.Limit = s.limit(opCheck, 5*time.Minute)
+	st.Limit = s.limit(opCheck, checkLimit)
 	st.Skip = ptr(s.installed())
 	st.Act = []Action{{
-		Verb: Exec, Host: s.host.Name, Expect: "report:" + string(s.part),
+		Verb: Exec, Host: s.host.Name, Expect: s.ctrlReport(),
 		Command: command.Command{Argv: s.argv(opCheck), As: "kibotos-ctrl", Effect: command.Reads},
 	}}
-	st.Back = s.wayBack(nil)
+	st.Back = s.wayBack()
 	st.OnFail = "no file was replaced; the check changed nothing"
 }
 
+// ctrlReport expects a report without blockers; one that asks for a migration only where the plan has it.
+func (s site) ctrlReport() string {
+	if s.migrate {
+		return "report-migrate:ctrl"
+	}
+	return "report:ctrl"
+}
+
 func fillNodeCheck(s site, st *Step) {
-	st.Limit = s.limit(opCheck, 5*time.Minute)
+	st.Limit = s.limit(opCheck, checkLimit)
 	st.Skip = ptr(s.installed())
 	st.Act = []Action{{
 		Verb: Exec, Host: s.host.Name, Expect: "report:" + string(s.part),
 		Command: command.Command{Argv: s.argv(opCheck), As: command.Root, Effect: command.Reads},
 	}}
-	cancel := Step{
-		ID: s.block() + "/back-cancel-drain", Title: "cancel the drain that this run began", Host: s.host.Name, Effect: command.Changes, Rule: "K60",
-		Limit: time.Minute,
-	}
-	fillCancelDrain(s, &cancel)
-	st.Back = s.wayBack(&cancel)
+	st.Back = s.wayBack()
 	st.OnFail = "no file was replaced; the check changed nothing"
 }
 
-// wayBack starts the version that is still installed, waits for it, and gives the drain back (K60).
-func (s site) wayBack(more *Step) []Step {
+// wayBack starts the version that is still installed, waits for it, and gives the drain back (K60). It is walked only while that
+// version is what is installed.
+func (s site) wayBack() []Step {
+	if s.idle {
+		return nil
+	}
 	start := Step{
 		ID: s.block() + "/back-start", Title: "start the version that is still installed", Host: s.host.Name, Effect: command.Disrupts, Rule: "K60",
-		Limit: s.limit(opStart, 5*time.Minute), Skip: ptr(s.running()), Act: []Action{s.job(opStart, command.Disrupts)}, Done: ptr(s.running()),
-		OnFail: s.part.Unit() + " is stopped",
+		Limit: s.limit(opStart, startLimit), Skip: ptr(s.running()), Act: []Action{s.job(opStart, command.Disrupts)}, Done: ptr(s.running()),
+		Only: s.notReplaced(), Now: s.part.Unit() + Runs, OnFail: s.part.Unit() + " is stopped",
+	}
+	if s.managed() {
+		start.Act = append([]Action{s.open(changeOps(s.migrate)...)}, start.Act...)
 	}
 	if s.part != release.Node {
 		return []Step{start}
 	}
 	start.Done = all(s.running(), s.nodeIs("READY|DRAINING|DRAINED"), s.continuity())
-	return []Step{start, *more}
+	start.Proves = s.host.Name
+	cancel := Step{
+		ID: s.block() + "/back-cancel-drain", Title: "cancel the drain that this run began", Host: s.host.Name, Effect: command.Changes, Rule: "K60",
+		Limit: time.Minute,
+	}
+	fillCancelDrain(s, &cancel)
+	cancel.Only = s.notReplaced()
+	return []Step{start, cancel}
+}
+
+// notReplaced holds while the package is the one that was there when the plan was made.
+func (s site) notReplaced() *Cond {
+	return &Cond{Kind: CondPackage, Host: s.host.Name, Package: s.deb.Package, Value: s.old}
 }
 
 func fillInstall(s site, st *Step) {
-	st.Limit = s.limit(opInstall, 15*time.Minute)
+	st.Limit = s.limit(opInstall, installLimit)
 	st.Title = "install " + s.deb.Package + " " + s.deb.Version
 	st.Skip = ptr(s.installed())
-	st.Act = []Action{s.job(opInstall, command.Changes)}
-	st.Done = ptr(s.installed())
-	st.OnFail = s.part.Unit() + " stays stopped"
+	st.Act = s.covered(opInstall, command.Changes)
+	st.Done = all(s.installed(), s.stopped()) // whatever a package script started would run before its migration (K52)
+	st.Back = s.wayBack()
+	st.OnFail = "look at the host before anything else is tried there"
 }
 
+// fillMigrate does not go by the service's state: one that something started by itself has not migrated.
 func fillMigrate(s site, st *Step) {
-	st.Limit = s.limit(opMigrate, 30*time.Minute)
-	st.Skip = ptr(s.running())
-	st.Act = []Action{s.job(opMigrate, command.Changes)}
+	st.Limit = s.limit(opMigrate, migrateLimit)
+	st.Skip = &Cond{Kind: CondStepDone, Value: st.ID}
+	st.Act = s.covered(opMigrate, command.Changes)
 	st.OnFail = "ctrl stays stopped; after a migration the old ctrl refuses the database: only forward (K33)"
 }
 
 func fillStart(s site, st *Step) {
-	st.Limit = s.limit(opStart, 5*time.Minute)
+	st.Limit = s.limit(opStart, startLimit)
 	st.Skip = ptr(s.running())
-	st.Act = []Action{s.job(opStart, command.Disrupts)}
+	st.Act = s.covered(opStart, command.Disrupts)
 	st.Done = ptr(s.running())
+	st.Now = s.part.Unit() + Runs
 	st.OnFail = s.part.Unit() + " on " + s.host.Name + " does not run"
 }
 
@@ -243,6 +272,9 @@ func fillBack(s site, st *Step) {
 	st.Limit = s.limit("ready", 5*time.Minute)
 	st.Done = all(s.running(), s.released(), s.nodeIs("READY|DRAINING|DRAINED"), Cond{Kind: CondAdopted, Node: s.node(), Host: s.host.Name}, s.continuity())
 	st.Skip = st.Done
+	if s.host.Has(release.Node) {
+		st.Proves = s.host.Name
+	}
 	st.OnFail = "node " + s.node() + " stays drained and alone (K31)"
 }
 

@@ -24,7 +24,10 @@ type site struct {
 	cliHost  string        // where the kibo command runs
 	migrate  bool          // the preview says that a migration is due
 	agentDeb *release.Deb
-	cleanOld bool // remove what an earlier attempt left in the staging directory
+	idle     bool                  // the service was stopped on purpose: it stays so
+	idles    map[release.Part]bool // the same for every part of the host
+	old      string                // Debian version of the part's package that is installed now
+	cleanOld bool                  // remove what an earlier attempt left in the staging directory
 }
 
 func (s site) block() string { return s.host.Name + "/" + string(s.part) }
@@ -118,13 +121,42 @@ func (s site) open(ops ...string) Action {
 	return Action{Verb: Grant, Host: s.host.Name, Command: AllowCommand(w), Record: RecordWindow, Of: s.host.Name}
 }
 
+// windowFor is as long as everything that it covers may take, and no longer than the site allows. A shorter one is opened anew
+// before each of its commands (see covered).
 func (s site) windowFor() time.Duration {
-	d := 30 * time.Minute
+	d := s.needs()
 	if limit := s.host.Kibo.WindowMax; limit > 0 && limit < d {
 		return limit
 	}
 	return d
 }
+
+// needs is how long the block may take from its stop to its end.
+func (s site) needs() time.Duration {
+	d := 5*time.Minute + s.limit(opStop, stopLimit) + s.limit(opCheck, checkLimit) + s.limit(opInstall, installLimit) + s.limit(opStart, startLimit)
+	if s.migrate {
+		d += s.limit(opMigrate, migrateLimit)
+	}
+	return d
+}
+
+// covered is a command of the block under its window. Where the window may end before the block does, it is opened anew first.
+func (s site) covered(op string, effect command.Effect) []Action {
+	job := s.job(op, effect)
+	if s.managed() && s.windowFor() < s.needs() {
+		return []Action{s.open(changeOps(s.migrate)...), job}
+	}
+	return []Action{job}
+}
+
+// Default time limits.
+const (
+	stopLimit    = 5 * time.Minute
+	checkLimit   = 5 * time.Minute
+	installLimit = 15 * time.Minute
+	migrateLimit = 30 * time.Minute
+	startLimit   = 5 * time.Minute
+)
 
 func (s site) close() Action {
 	return Action{Verb: Revoke, Host: s.host.Name, Command: CloseCommand(s.window()), Record: RecordWindow, Of: s.host.Name}
@@ -134,7 +166,13 @@ func (s site) installed() Cond {
 	return Cond{Kind: CondPackage, Host: s.host.Name, Package: s.deb.Package, Value: s.deb.Version}
 }
 
-func (s site) running() Cond { return Cond{Kind: CondRunning, Host: s.host.Name, Part: s.part} }
+// running is what the part has to be in the end: up, with the installed program. One that was stopped on purpose stays stopped.
+func (s site) running() Cond {
+	if s.idle {
+		return s.stopped()
+	}
+	return Cond{Kind: CondRunning, Host: s.host.Name, Part: s.part}
+}
 
 func (s site) stopped() Cond { return Cond{Kind: CondStopped, Host: s.host.Name, Part: s.part} }
 

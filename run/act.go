@@ -86,7 +86,9 @@ func (w *walk) execs(ctx context.Context, at Event, acts []plan.Action) (string,
 		b.Commands = append(b.Commands, a.Command)
 		w.showCommand(ctx, at, a, a.Command)
 		if a.Record != "" {
-			w.setTaken(ctx, Taken, a.Record, a.Of, a.Host)
+			if f := w.setTaken(ctx, Taken, a.Record, a.Of, a.Host); f != nil {
+				return "", f
+			}
 		}
 	}
 	conn, err := w.Fleet.Conn(ctx, acts[0].Host)
@@ -124,10 +126,6 @@ func (w *walk) showCommand(ctx context.Context, at Event, a plan.Action, c comma
 }
 
 func (w *walk) grant(ctx context.Context, at Event, a plan.Action) (string, *failure) {
-	if a.Record != "" {
-		w.setTaken(ctx, Taken, a.Record, a.Of, a.Host)
-	}
-	a.Record = ""
 	return w.execs(ctx, at, []plan.Action{a})
 }
 
@@ -136,7 +134,7 @@ func (w *walk) revoke(ctx context.Context, at Event, a plan.Action) (string, *fa
 	a.Record = ""
 	why, f := w.execs(ctx, at, []plan.Action{a})
 	if f == nil && record != "" {
-		w.setTaken(ctx, GivenBack, record, a.Of, a.Host)
+		_ = w.setTaken(ctx, GivenBack, record, a.Of, a.Host) // it is given back, whether that can be kept or not
 	}
 	return why, f
 }
@@ -167,39 +165,56 @@ func (w *walk) upload(ctx context.Context, at Event, a plan.Action) (string, *fa
 // connection never means that the command did not run (the host's job tells).
 func (w *walk) job(ctx context.Context, at Event, a plan.Action) (string, *failure) {
 	if a.Record != "" {
-		w.setTaken(ctx, Taken, a.Record, a.Of, a.Host)
-	}
-	key := plan.JobKey(w.Plan.ID, a, at.Attempt)
-	if n := w.Past.Open[at.Step]; n > 0 && at.Attempt == n+1 {
-		if j, f := w.rejoin(ctx, at, a, plan.JobKey(w.Plan.ID, a, n)); f != nil || j.State != gate.JobUnknown {
-			return w.jobEnd(a, j, f)
+		if f := w.setTaken(ctx, Taken, a.Record, a.Of, a.Host); f != nil {
+			return "", f
 		}
 	}
+	j, f := w.jobEnds(ctx, at, a)
+	if f == nil && j.State == gate.JobDenied && a.Record != "" {
+		_ = w.setTaken(ctx, GivenBack, a.Record, a.Of, a.Host) // nothing was started, so nothing was taken
+	}
+	return w.jobEnd(a, j, f)
+}
+
+// jobEnds runs the job, or finds it where an earlier walk left it running.
+func (w *walk) jobEnds(ctx context.Context, at Event, a plan.Action) (gate.Job, *failure) {
+	if open := w.Past.Open[at.Step]; len(open) > 0 && at.Attempt == open[len(open)-1]+1 {
+		for _, n := range slices.Backward(open) {
+			if j, f := w.rejoin(ctx, at, a, plan.JobKey(w.Plan.ID, a, n)); f != nil || !unstarted(j) {
+				return j, f
+			}
+		}
+	}
+	key := plan.JobKey(w.Plan.ID, a, at.Attempt)
 	c := plan.JobCommand(w.Plan.ID, a, at.Attempt)
 	w.showCommand(ctx, at, a, c)
 	for try := 1; ; try++ {
 		j, err := w.askJob(ctx, a.Host, c)
 		if err != nil {
-			if j, f := w.rejoin(ctx, at, a, key); f != nil || j.State != gate.JobUnknown {
-				return w.jobEnd(a, j, f)
+			if j, f := w.rejoin(ctx, at, a, key); f != nil || !unstarted(j) {
+				return j, f
 			}
-			if try == jobTries {
-				return "", &failure{class: Failed, why: err.Error(), left: "nothing was started on " + a.Host}
+			if try >= jobTries {
+				return j, &failure{class: Failed, why: err.Error(), left: "nothing was started on " + a.Host}
 			}
 			w.Pause(ctx, time.Second)
 			continue // the host never heard of it: the same key cannot run twice
 		}
-		if j.State == gate.JobBusy && ctx.Err() == nil {
+		switch {
+		case j.State == gate.JobBusy && ctx.Err() == nil:
 			w.tell(ctx, Event{Kind: Progress, Block: at.Block, Step: at.Step, Host: a.Host, Text: "the host is busy: " + j.Reason})
 			w.Pause(ctx, time.Second)
-			continue
+		case j.State == gate.JobRunning:
+			return w.rejoin(ctx, at, a, key)
+		default:
+			return j, nil
 		}
-		if j.State == gate.JobRunning {
-			j, f := w.rejoin(ctx, at, a, key)
-			return w.jobEnd(a, j, f)
-		}
-		return w.jobEnd(a, j, nil)
 	}
+}
+
+// unstarted reports whether the host knows that the job never began: asking for it again cannot run it twice.
+func unstarted(j gate.Job) bool {
+	return j.State == gate.JobUnknown || j.State == gate.JobLost && j.Started.IsZero()
 }
 
 // jobTries is how often a job is asked for that the host does not know afterwards.
@@ -218,7 +233,8 @@ func (w *walk) rejoin(ctx context.Context, at Event, a plan.Action, key string) 
 				err = fmt.Errorf("host %s: job %s still runs", a.Host, key)
 			}
 			f := lost(err)
-			f.why += "; the job goes on on the host, its outcome is not known here"
+			f.open = true
+			f.why += "; the job may go on on the host, its outcome is not known here"
 			return j, f
 		}
 		text := "waiting for the job on the host"

@@ -45,12 +45,14 @@ const (
 	StepStarted  EventKind = "step-started" // on disk before anything is done
 	StepSkipped  EventKind = "step-skipped" // Text: evidence
 	StepDone     EventKind = "step-done"    // Text: evidence
+	StepUnknown  EventKind = "step-unknown" // Text: why its outcome is not known: it may go on on the host
 	StepFailed   EventKind = "step-failed"  // Text: reason; Next
 	Command      EventKind = "command"      // Text: the command as run
 	Progress     EventKind = "progress"     // not journaled; Text or Sent/Size
 	Taken        EventKind = "taken"        // Record: what must be given back
 	GivenBack    EventKind = "given-back"
-	Continuity   EventKind = "continuity" // VMMs: the proof for Host
+	Continuity   EventKind = "continuity"    // VMMs: the proof for Host
+	RunAbandoned EventKind = "run-abandoned" // given up on purpose; Text: what it leaves
 	RunDone      EventKind = "run-done"
 	RunStopped   EventKind = "run-stopped" // Text: why; Next: how to go on
 )
@@ -61,4 +63,5 @@ type VMMProof struct {
 	Before string `json:"before"` // "pid 4711 since 123456789", empty if it was not there
 	After  string `json:"after"`
 	Same   bool   `json:"same"`
+	Ended  bool   `json:"ended,omitempty"` // it was the same after the change, and was ended by somebody since
 }

@@ -13,21 +13,30 @@ type failure struct {
 	block, step, host string
 	why, left, next   string
 	cut               bool // the connection was lost: whether the command ran is not known
+	open              bool // what was begun may go on on the host: its outcome is not known
 	held              bool // somebody holds the host, and nothing was begun
 }
 
 // clean reports whether the hosts answered and it is known where things stand.
 func (f *failure) clean() bool {
-	return f.class == Failed || f.class == Blocked || f.class == GateClosed
+	return !f.open && (f.class == Failed || f.class == Blocked || f.class == GateClosed)
+}
+
+// stands says how things stand on the host: what this walk last made true there, and what the failed step leaves.
+func (f *failure) stands(now, left string) {
+	if f.left != "" {
+		left = f.left
+	}
+	if now != "" && left != "" {
+		now += "; "
+	}
+	f.left = now + left
 }
 
 // at says where it happened, once.
 func (f *failure) at(b plan.Block, st plan.Step) *failure {
 	if f.block == "" {
 		f.block, f.step, f.host = b.ID, st.ID, st.Host
-	}
-	if f.left == "" {
-		f.left = st.OnFail
 	}
 	if f.left == "" {
 		f.left = b.Stuck

@@ -8,24 +8,43 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
+
+	"github.com/google/renameio/v2"
 
 	"github.com/kibotos/kibo-rollout/plan"
+	"github.com/kibotos/kibo-rollout/remote"
 	"github.com/kibotos/kibo-rollout/remote/command"
 )
 
-// File is a journal on the operator's machine: JSON lines, each on disk before Append returns.
+// Names of a run's files, on the operator's machine and on the ctrl host alike.
+const (
+	planFile    = "plan.json.gz"
+	journalFile = "journal.jsonl"
+)
+
+// File is a journal on the operator's machine: JSON lines, each on disk before Append returns. The plan lies beside it.
 type File struct {
 	mu sync.Mutex
 	f  *os.File
 }
 
-// OpenFile opens or makes the journal of a run below dir, for its owner's eyes only.
-func OpenFile(dir, id string) (*File, error) {
-	at := filepath.Join(dir, "runs", id)
+// OpenFile opens or makes the journal of a plan's run below dir, for its owner's eyes only. The whole plan is kept beside it, once.
+func OpenFile(dir string, p plan.Plan) (*File, error) {
+	at := filepath.Join(dir, "runs", p.ID)
 	if err := os.MkdirAll(at, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot keep a journal: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(at, "journal.jsonl"), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
+	if _, err := os.Stat(filepath.Join(at, planFile)); err != nil {
+		data, err := packPlan(p)
+		if err != nil {
+			return nil, err
+		}
+		if err := renameio.WriteFile(filepath.Join(at, planFile), data, 0o600); err != nil {
+			return nil, fmt.Errorf("cannot keep the plan: %w", err)
+		}
+	}
+	f, err := os.OpenFile(filepath.Join(at, journalFile), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot keep a journal: %w", err)
 	}
@@ -34,19 +53,29 @@ func OpenFile(dir, id string) (*File, error) {
 
 // Append writes one event and waits for the disk.
 func (j *File) Append(_ context.Context, e Event, _ bool) error {
-	line, err := json.Marshal(e)
-	if err != nil {
-		return fmt.Errorf("cannot write event %d: %w", e.Seq, err)
-	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if _, err := j.f.Write(append(line, '\n')); err != nil {
+	text, err := line(e)
+	if err != nil {
+		return err
+	}
+	if _, err := j.f.Write(text); err != nil {
 		return fmt.Errorf("cannot write the journal: %w", err)
 	}
 	if err := j.f.Sync(); err != nil {
 		return fmt.Errorf("cannot write the journal to disk: %w", err)
 	}
 	return nil
+}
+
+// line is an event as it is kept: on a line of its own even after a line that was cut off, and without the plan.
+func line(e Event) ([]byte, error) {
+	e.Plan = nil
+	text, err := json.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write event %d: %w", e.Seq, err)
+	}
+	return append(append([]byte("\n"), text...), '\n'), nil
 }
 
 // Close closes the file.
@@ -57,40 +86,43 @@ func (j *File) Close() error { return j.f.Close() }
 type Mirror struct {
 	File  *File
 	Fleet Fleet
-	Host  string // the ctrl host
-	Dir   string // kibo_state_dir there
-	ID    string
-	Warn  func(error) // told when the copy cannot be kept
+	Host  string           // the ctrl host
+	Dir   string           // kibo_state_dir there
+	Plan  plan.Plan        // the whole of it
+	Keep  bool             // the run goes on being the unfinished one even when this walk is done: hosts were left out
+	Warn  func(error)      // told when the copy cannot be kept
+	Now   func() time.Time // for not asking a host that did not answer again and again
 
 	mu   sync.Mutex
 	wait bytes.Buffer
+	down time.Time // when the copy could not be sent
 }
+
+// Bounds of sending the copy: what a ctrl host that hangs may cost.
+const (
+	copyTime  = 15 * time.Second
+	copyAgain = 30 * time.Second
+)
 
 // Append keeps the event in the file, and sends what has not been sent yet when sync is asked for.
 func (m *Mirror) Append(ctx context.Context, e Event, sync bool) error {
 	if err := m.File.Append(ctx, e, sync); err != nil {
 		return err
 	}
-	line, err := json.Marshal(e)
+	text, err := line(e)
 	if err != nil {
-		return fmt.Errorf("cannot write event %d: %w", e.Seq, err)
+		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.wait.Write(append(line, '\n'))
-	if !sync {
+	m.wait.Write(text)
+	if !sync || m.Now().Sub(m.down) < copyAgain {
 		return nil
 	}
-	b := command.Batch{StopOnFailure: true}
-	end := e.Kind == RunDone
-	if e.Kind == RunStarted || e.Kind == RunResumed {
-		b.Commands = append(b.Commands, makeRecord(m.Dir, m.ID)...)
-	}
-	b.Commands = append(b.Commands, appendTo(recordFile(m.Dir, m.ID, "journal.jsonl"), m.wait.Bytes()))
-	if end {
-		b.Commands = append(b.Commands, root("rm", "-f", currentFile(m.Dir)))
-	}
-	if err := m.send(ctx, b); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, copyTime)
+	defer cancel()
+	if err := m.send(ctx, e); err != nil {
+		m.down = m.Now()
 		m.Warn(fmt.Errorf("cannot keep the copy of the journal on %s: %w", m.Host, err))
 		return nil // the file on this machine is the record; the copy is for colleagues
 	}
@@ -98,10 +130,22 @@ func (m *Mirror) Append(ctx context.Context, e Event, sync bool) error {
 	return nil
 }
 
-func (m *Mirror) send(ctx context.Context, b command.Batch) error {
+func (m *Mirror) send(ctx context.Context, e Event) error {
 	conn, err := m.Fleet.Conn(ctx, m.Host)
 	if err != nil {
 		return err
+	}
+	b := command.Batch{StopOnFailure: true}
+	if e.Kind == RunStarted {
+		taken, err := m.sendPlan(ctx, conn)
+		if err != nil {
+			return err
+		}
+		b.Commands = append(b.Commands, taken...)
+	}
+	b.Commands = append(b.Commands, appendTo(recordFile(m.Dir, m.Plan.ID, journalFile), m.wait.Bytes()))
+	if (e.Kind == RunDone || e.Kind == RunAbandoned) && !m.Keep {
+		b.Commands = append(b.Commands, root("rm", "-f", currentFile(m.Dir)))
 	}
 	res, err := conn.RunBatch(ctx, b)
 	if err != nil {
@@ -113,16 +157,30 @@ func (m *Mirror) send(ctx context.Context, b command.Batch) error {
 	return nil
 }
 
+// sendPlan uploads the plan and returns what gives it its place and marks the run as the unfinished one, in this order.
+func (m *Mirror) sendPlan(ctx context.Context, conn remote.Conn) ([]command.Command, error) {
+	data, err := packPlan(m.Plan)
+	if err != nil {
+		return nil, err
+	}
+	at := ".kibo-rollout-" + m.Plan.ID + "-" + planFile
+	err = conn.Upload(ctx, remote.Upload{Source: bytes.NewReader(data), Size: int64(len(data)), SHA256: sum(data), Path: at, Mode: 0o600})
+	if err != nil {
+		return nil, err
+	}
+	current := root("dd", "of="+currentFile(m.Dir), "conv=fsync", "status=none")
+	current.Stdin = []byte(m.Plan.ID + "\n")
+	return []command.Command{
+		root("mkdir", "-p", "-m", "0755", filepath.Join(m.Dir, "runs", m.Plan.ID)),
+		root("install", "-o", "root", "-g", "root", "-m", "0644", at, recordFile(m.Dir, m.Plan.ID, planFile)),
+		{Argv: []string{"rm", "-f", at}, Effect: command.Changes},
+		current,
+	}, nil
+}
+
 func recordFile(dir, id, file string) string { return filepath.Join(dir, "runs", id, file) }
 
 func currentFile(dir string) string { return filepath.Join(dir, "runs", "current") }
-
-// makeRecord makes the run's directory on ctrl and marks the run as the unfinished one.
-func makeRecord(dir, id string) []command.Command {
-	write := root("dd", "of="+currentFile(dir), "conv=fsync", "status=none")
-	write.Stdin = []byte(id + "\n")
-	return []command.Command{root("mkdir", "-p", "-m", "0755", filepath.Join(dir, "runs", id)), write}
-}
 
 func appendTo(file string, lines []byte) command.Command {
 	c := root("dd", "of="+file, "oflag=append", "conv=notrunc,fsync", "status=none")
@@ -132,36 +190,4 @@ func appendTo(file string, lines []byte) command.Command {
 
 func root(argv ...string) command.Command {
 	return command.Command{Argv: argv, As: command.Root, Effect: command.Changes}
-}
-
-// Record is an unfinished or finished run as its journal tells it.
-type Record struct {
-	Plan   plan.Plan
-	Events []Event
-}
-
-// Decode reads a journal. A last line that was cut off is left out: it was never acted upon.
-func Decode(data []byte) (Record, error) {
-	var r Record
-	lines := bytes.Split(data, []byte("\n"))
-	for i, line := range lines {
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		var e Event
-		if err := json.Unmarshal(line, &e); err != nil {
-			if i == len(lines)-1 {
-				break
-			}
-			return r, fmt.Errorf("cannot read the journal, line %d: %w", i+1, err)
-		}
-		if e.Plan != nil {
-			r.Plan = *e.Plan
-		}
-		r.Events = append(r.Events, e)
-	}
-	if r.Plan.ID == "" {
-		return r, fmt.Errorf("cannot read the journal: it holds no plan")
-	}
-	return r, nil
 }

@@ -115,6 +115,25 @@ func (l *FleetLock) take(ctx context.Context) (*remote.Held, error) {
 	return nil, fmt.Errorf("%w: %s, says host %s", ErrHeld, l.who(ctx, conn, file), l.host)
 }
 
+// Holder says who holds the fleet's lock at this moment, or "" if nobody does.
+func Holder(ctx context.Context, fleet Fleet, host, dir string) (string, error) {
+	conn, err := fleet.Conn(ctx, host)
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "lock")
+	res, err := conn.Run(ctx, command.Command{
+		Argv: []string{"sh", "-c", holderScript, "kibo-holder", file, fmt.Sprint(lockConflict)}, As: command.Root, Effect: command.Reads,
+	})
+	if err != nil || res.Exit != lockConflict {
+		return "", err
+	}
+	return (&FleetLock{host: host}).who(ctx, conn, file), nil
+}
+
+// holderScript takes the lock and gives it back at once; where there is no lock file, nobody ever took it.
+const holderScript = `[ -e "$1" ] || exit 0; exec flock --nonblock --conflict-exit-code "$2" "$1" true`
+
 // who reads the holder's name; the lock is held whether it can be read or not.
 func (l *FleetLock) who(ctx context.Context, conn remote.Conn, file string) string {
 	res, err := conn.Run(ctx, command.Command{Argv: []string{"cat", file + ".holder"}, Effect: command.Reads})

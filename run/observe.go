@@ -43,7 +43,8 @@ func (w *walk) judge(ctx context.Context, v *view, c plan.Cond) (plan.Verdict, *
 		}
 	}
 	seen := v.seen
-	seen.Taken = w.has
+	seen.Taken, seen.StepDone = w.has, w.isDone
+	seen.Begun = w.Past.begins(w.Plan.Blocks)
 	w.mu.Lock()
 	seen.Noted = make(map[string][]checks.VMM, len(w.notedBy))
 	for h, vmms := range w.notedBy {
@@ -52,6 +53,12 @@ func (w *walk) judge(ctx context.Context, v *view, c plan.Cond) (plan.Verdict, *
 	w.mu.Unlock()
 	seen.Staged, seen.Programs = staged(w.Plan)
 	return c.Judge(seen), nil
+}
+
+func (w *walk) isDone(step string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.done[step]
 }
 
 func (w *walk) look(ctx context.Context, v *view, c plan.Cond) *failure {

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"io"
+	"maps"
 	"sync"
 	"time"
 
@@ -37,6 +38,7 @@ type Config struct {
 	Source  Source
 	Journal Journal
 	Observe func(Event)                          // called for every event, one at a time
+	Part    bool                                 // hosts of the plan were left out: when this walk is done, the run is not
 	Stop    <-chan struct{}                      // closed: finish the current command, then stop
 	Now     func() time.Time                     // the operator's clock
 	Pause   func(context.Context, time.Duration) // waits, or returns early when the context ends
@@ -80,8 +82,13 @@ const (
 // walk is one walk under way.
 type walk struct {
 	Config
+	emitting sync.Mutex // keeps events in order; never held together with mu
+	seq      int
+
 	mu      sync.Mutex
-	seq     int
+	done    map[string]bool   // steps that are done by the journal
+	downs   map[string]string // by host: a unit that is stopped by now
+	proved  map[string]bool   // by host: its VMMs were proved after its change
 	notedBy map[string][]checks.VMM
 	taken   map[string]bool
 	tries   map[string]int
@@ -94,17 +101,13 @@ type walk struct {
 func Walk(ctx context.Context, c Config) (Outcome, error) {
 	w := &walk{
 		Config: c, seq: c.Past.Seq, notedBy: map[string][]checks.VMM{}, taken: map[string]bool{}, tries: map[string]int{},
-		locks: map[string]*sync.Mutex{},
+		locks: map[string]*sync.Mutex{}, done: map[string]bool{}, downs: map[string]string{}, proved: map[string]bool{},
 	}
-	for h, v := range c.Past.Noted {
-		w.notedBy[h] = v
-	}
-	for k := range c.Past.Taken {
-		w.taken[k] = true
-	}
-	for k, n := range c.Past.Tries {
-		w.tries[k] = n
-	}
+	maps.Copy(w.done, c.Past.Done)
+	maps.Copy(w.proved, c.Past.Proved)
+	maps.Copy(w.notedBy, c.Past.Noted)
+	maps.Copy(w.taken, c.Past.Taken)
+	maps.Copy(w.tries, c.Past.Tries)
 	if err := w.begin(ctx); err != nil {
 		return Outcome{}, err
 	}
@@ -137,8 +140,11 @@ func (w *walk) end(ctx context.Context, out Outcome) error {
 	if !out.Changed {
 		e.Text = "nothing to do: " + e.Text
 	}
+	if w.Part {
+		e = Event{Kind: RunStopped, Text: "the selected hosts are on " + w.Plan.Target.Version + "; others of the run are left"}
+	}
 	if out.Class != Done {
-		e = Event{Kind: RunStopped, Block: out.Block, Step: out.Step, Host: out.Host, Text: out.Why}
+		e = Event{Kind: RunStopped, Block: out.Block, Step: out.Step, Host: out.Host, Text: out.Why, Next: out.Next}
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
@@ -156,8 +162,8 @@ func (w *walk) stopped(ctx context.Context) bool {
 
 // emit numbers an event, keeps it, and shows it. Progress is shown only.
 func (w *walk) emit(ctx context.Context, e Event, sync bool) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.emitting.Lock()
+	defer w.emitting.Unlock()
 	e.Time, e.Run = w.Now().UTC(), w.Plan.ID
 	var err error
 	if e.Kind != Progress {

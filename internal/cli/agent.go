@@ -48,7 +48,10 @@ func (s *session) installAgent(ctx context.Context, said []string, a *applyFlags
 	if len(debs) == 0 {
 		return fail(exitUsage, "kibo-rollout agent install --agent-deb FILE", "kibo-agent's package is not beside this program")
 	}
-	ans := s.look(ctx, s.hosts, noStage)
+	if err := s.nobodyWalks(ctx, "leave the agent to it"); err != nil {
+		return err
+	}
+	ans := s.look(ctx, noStage)
 	if err := ans.unreachable(); err != nil {
 		return err
 	}
@@ -103,7 +106,7 @@ func agentStatusCmd(w World) *cobra.Command {
 				return err
 			}
 			defer s.close()
-			ans := s.look(c.Context(), s.hosts, noStage)
+			ans := s.look(c.Context(), noStage)
 			states := make([]agentState, 0, len(ans.hosts))
 			for _, h := range ans.hosts {
 				states = append(states, agentStateOf(h))

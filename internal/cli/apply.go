@@ -12,7 +12,6 @@ import (
 
 	"github.com/kibotos/kibo-rollout/internal/view"
 	"github.com/kibotos/kibo-rollout/plan"
-	"github.com/kibotos/kibo-rollout/remote/command"
 	"github.com/kibotos/kibo-rollout/run"
 )
 
@@ -60,7 +59,7 @@ func applyCmd(w World) *cobra.Command {
 // apply shows the plan, asks, and walks it. An unfinished run to the same target is gone on with.
 func (s *session) apply(ctx context.Context, p *prepared, a *applyFlags, f *fleetFlags) error {
 	if p.unfinished != nil {
-		return s.goOn(ctx, p, a, f)
+		return s.goOn(ctx, *p.unfinished, a, f)
 	}
 	if len(p.left) == 0 {
 		return s.w.nothing(f, p.plan.Target.Version)
@@ -79,7 +78,7 @@ func (s *session) apply(ctx context.Context, p *prepared, a *applyFlags, f *flee
 	if err := s.confirm(a, "apply this plan"); err != nil {
 		return err
 	}
-	return s.walk(ctx, p.plan, s.w.watch(f), run.Past{})
+	return s.walk(ctx, p.plan, walking{whole: p.plan, observe: s.w.watch(f)})
 }
 
 // abandon removes the staging directories of a plan that is not going to be walked (K11).
@@ -90,9 +89,28 @@ func (s *session) abandon(ctx context.Context, p *prepared, why error) error {
 	return why
 }
 
+// clean removes the staging directories that this very call made, under the fleet's lock: another's walk may be using what was
+// there before, and a run that is not finished needs it.
 func (s *session) clean(ctx context.Context, p *prepared) error {
 	only := p.plan
-	only.Blocks, only.Clean = only.Clean, nil
+	only.Blocks, only.Clean = nil, nil
+	for _, b := range p.plan.Clean {
+		if p.staged[b.Host] && p.unfinished == nil {
+			only.Blocks = append(only.Blocks, b)
+		}
+	}
+	ctrl, ok := s.ctrl()
+	if len(only.Blocks) == 0 || !ok {
+		return nil
+	}
+	lock, err := s.lock(ctx, ctrl, p.plan.ID)
+	if codeOf(err) == exitHeld {
+		return s.w.errScreen().Line("note: the staging directories stay, because another run holds the fleet")
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
 	out, err := run.Walk(ctx, s.config(only, nil, nil, run.Past{}))
 	if err != nil {
 		return err
@@ -118,27 +136,6 @@ func (w World) watch(f *fleetFlags) func(run.Event) {
 	screen := w.screen()
 	screen.Verbose = f.verbose > 0
 	return screen.Events().Observe
-}
-
-// goOn continues an unfinished run where it aims at the same target, and refuses otherwise.
-func (s *session) goOn(ctx context.Context, p *prepared, a *applyFlags, f *fleetFlags) error {
-	old := p.unfinished.Plan
-	if old.Target.Digest() != p.plan.Target.Digest() {
-		return fail(exitHeld, "kibo-rollout resume "+s.again()+"   # with the .debs of "+old.Target.Version,
-			"run %s to %s is not finished: it has to be gone on with first; nothing was changed", old.ID, old.Target.Version)
-	}
-	if a.check {
-		return s.w.screen().Commands(old)
-	}
-	if f.output == "text" {
-		if err := s.w.screen().Line("going on with run " + old.ID + ", which was not finished"); err != nil {
-			return err
-		}
-	}
-	if err := s.confirm(a, "go on with run "+old.ID); err != nil {
-		return err
-	}
-	return s.walk(ctx, old, s.w.watch(f), run.PastOf(p.unfinished.Events))
 }
 
 // approve holds a plan that was made before against what was found now: anything else than less work is a stale plan.
@@ -175,61 +172,4 @@ func (s *session) confirm(a *applyFlags, what string) error {
 		return fail(exitInterrupted, "", "not confirmed; nothing was changed but the staging directories")
 	}
 	return nil
-}
-
-func resumeCmd(w World) *cobra.Command {
-	f, t, a := &fleetFlags{}, &targetFlags{}, &applyFlags{}
-	c := &cobra.Command{
-		Use: "resume", Short: "go on with an unfinished run, from this machine or another", Args: cobra.NoArgs,
-		Example: "  kibo-rollout resume -i inventory.yml --debs ./debs",
-		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := w.open(f)
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			return s.resume(c.Context(), t, a, f)
-		},
-	}
-	f.add(c, "text", "json", "jsonl")
-	t.add(c)
-	a.add(c)
-	return c
-}
-
-// resume goes on with the run that ctrl remembers. The .debs are read again only if a host still needs them.
-func (s *session) resume(ctx context.Context, t *targetFlags, a *applyFlags, f *fleetFlags) error {
-	ans := s.look(ctx, s.hosts, noStage)
-	if err := ans.unreachable(); err != nil {
-		return err
-	}
-	rec, err := s.unfinished(ctx, ans)
-	if err != nil {
-		return err
-	}
-	if rec == nil {
-		return s.w.screen().Line("no run is unfinished")
-	}
-	p := &prepared{unfinished: rec, plan: rec.Plan}
-	if len(t.debs) > 0 {
-		target, agents, err := s.w.targets(t)
-		if err != nil {
-			return err
-		}
-		p.plan.Target = target
-		s.debs = append(target.Debs, agents...)
-	}
-	return s.goOn(ctx, p, a, f)
-}
-
-// again are the target's flags of this call, to be typed again.
-func (f *targetFlags) again() string {
-	var words []string
-	for _, d := range f.debs {
-		words = append(words, "--debs", d)
-	}
-	if f.to != "" {
-		words = append(words, "--to", f.to)
-	}
-	return command.Command{Argv: words}.String()
 }

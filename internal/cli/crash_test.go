@@ -115,7 +115,7 @@ func (b *bench) applyDying(n int, keep bool) int {
 		b.t.Fatal(bad)
 	}
 	ctrl, _ := s.ctrl()
-	file, err := run.OpenFile(w.stateDir(), p.plan.ID)
+	file, err := run.OpenFile(w.stateDir(), p.plan)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func (b *bench) applyDying(n int, keep bool) int {
 		return time.Now().Add(time.Duration(ahead.Load()) * time.Hour)
 	}
 	c.Journal = &dyingJournal{
-		inner: &run.Mirror{File: file, Fleet: fleet, Host: ctrl.Name, Dir: ctrl.Kibo.StateDir, ID: p.plan.ID, Warn: func(error) {}},
+		inner: &run.Mirror{File: file, Fleet: fleet, Host: ctrl.Name, Dir: ctrl.Kibo.StateDir, Plan: p.plan, Now: time.Now, Warn: func(error) {}},
 		left:  n, keep: keep, dead: &dead, end: end, total: &total,
 	}
 	if _, err := run.Walk(ctx, c); n == 0 && err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/kibotos/kibo-rollout/internal/view"
 	"github.com/kibotos/kibo-rollout/plan"
 	"github.com/kibotos/kibo-rollout/remote/command"
+	"github.com/kibotos/kibo-rollout/run"
 )
 
 func gateCmd(w World) *cobra.Command {
@@ -30,6 +31,7 @@ type windowFlags struct {
 	operations []string
 	packages   []string
 	reason     string
+	force      bool
 }
 
 func gateAllowCmd(w World) *cobra.Command {
@@ -42,7 +44,7 @@ func gateAllowCmd(w World) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return w.gateEach(c.Context(), f, cmd, "open")
+			return w.gateEach(c.Context(), f, cmd, "open", g.force)
 		},
 	}
 	f.add(c, "text", "json")
@@ -52,6 +54,7 @@ func gateAllowCmd(w World) *cobra.Command {
 	fs.BoolVar(&g.once, "once", false, "one operation only")
 	fs.StringArrayVar(&g.operations, "operation", nil, "only this operation: install, remove, stop, start … (repeatable)")
 	fs.StringArrayVar(&g.packages, "package", nil, "only this package at this Debian version: NAME=VERSION (repeatable)")
+	fs.BoolVar(&g.force, "force", false, "also while a run holds the fleet, whose windows this replaces")
 	fs.StringVar(&g.reason, "reason", "", "why, for whoever looks at the host")
 	return c
 }
@@ -92,7 +95,7 @@ func gateCloseCmd(w World) *cobra.Command {
 		Use: "close", Short: "take the window away on every selected host", Args: cobra.NoArgs,
 		Example: "  kibo-rollout gate close -i inventory.yml",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return w.gateEach(c.Context(), f, plan.CloseCommand(""), "closed")
+			return w.gateEach(c.Context(), f, plan.CloseCommand(""), "closed", true)
 		},
 	}
 	f.add(c, "text", "json")
@@ -110,7 +113,7 @@ func gateStatusCmd(w World) *cobra.Command {
 				return err
 			}
 			defer s.close()
-			ans := s.look(c.Context(), s.hosts, noStage)
+			ans := s.look(c.Context(), noStage)
 			st := view.NewStatus(machines(ans), ans.nodes)
 			if f.output == "json" {
 				err = view.JSON(w.Out, st)
@@ -137,12 +140,17 @@ type gateAnswer struct {
 }
 
 // gateEach runs one gate command on every selected host; a host that cannot be asked does not keep the others from it.
-func (w World) gateEach(ctx context.Context, f *fleetFlags, c command.Command, done string) error {
+func (w World) gateEach(ctx context.Context, f *fleetFlags, c command.Command, done string, force bool) error {
 	s, err := w.open(f)
 	if err != nil {
 		return err
 	}
 	defer s.close()
+	if !force {
+		if err := s.nobodyWalks(ctx, "--force to replace that run's windows all the same"); err != nil {
+			return err
+		}
+	}
 	answers := make([]gateAnswer, len(s.hosts))
 	var wg sync.WaitGroup
 	for i, h := range s.hosts {
@@ -158,6 +166,22 @@ func (w World) gateEach(ctx context.Context, f *fleetFlags, c command.Command, d
 		return err
 	}
 	return gateErr(answers)
+}
+
+// nobodyWalks refuses while a run holds the fleet: a host has one allow-file, and the run's would be replaced.
+func (s *session) nobodyWalks(ctx context.Context, way string) error {
+	ctrl, ok := s.ctrl()
+	if !ok {
+		return nil
+	}
+	who, err := run.Holder(ctx, s.pool, ctrl.Name, ctrl.Kibo.StateDir)
+	switch {
+	case err != nil:
+		return err
+	case who != "":
+		return fail(exitHeld, "wait for it to end, or "+way, "another run holds the fleet: %s; nothing was changed", who)
+	}
+	return nil
 }
 
 func (s *session) gateOne(ctx context.Context, host string, c command.Command) gateAnswer {

@@ -68,7 +68,7 @@ func TestUnfinishedMeanwhile(t *testing.T) {
 	if err := b.machine("ctrl-1").Place("/var/lib/kibo-rollout/runs/current", "r-20260101-000000-abcdef\n"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.walk(t.Context(), p.plan, nil, run.Past{}); codeOf(err) != exitHeld {
+	if err := s.walk(t.Context(), p.plan, walking{whole: p.plan}); codeOf(err) != exitHeld {
 		t.Errorf("walked all the same: %v", err)
 	}
 }

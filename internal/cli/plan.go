@@ -32,7 +32,7 @@ func planCmd(w World) *cobra.Command {
 			if err := p.verdict(detailed); err != nil || len(p.left) == 0 {
 				return err
 			}
-			return w.errScreen().Next("kibo-rollout apply " + s.again() + " " + t.again())
+			return w.errScreen().Next(p.next(s))
 		},
 	}
 	f.add(c, "text", "json")
@@ -64,7 +64,19 @@ func (w World) showPlan(f *fleetFlags, p *prepared) error {
 	if len(p.left) == 0 {
 		return screen.Line("nothing to do: every host is on " + p.plan.Target.Version)
 	}
-	return screen.Plan(p.plan)
+	if err := screen.Plan(p.plan); err != nil || p.unfinished == nil {
+		return err
+	}
+	return screen.Line("run " + p.unfinished.Plan.ID + " to " + p.unfinished.Plan.Target.Version +
+		" is not finished: apply goes on with that one, not with this plan")
+}
+
+// next is what goes on from a plan: the run that is unfinished, or this plan.
+func (p *prepared) next(s *session) string {
+	if p.unfinished != nil {
+		return "kibo-rollout resume " + s.again()
+	}
+	return "kibo-rollout apply " + s.again()
 }
 
 // verdict is how plan ends: blockers first, then whether there is anything to do.

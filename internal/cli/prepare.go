@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/kibotos/kibo-rollout/checks"
@@ -28,6 +29,7 @@ type prepared struct {
 	left    []plan.Block // blocks whose goal does not hold yet
 	// unfinished is the run that ctrl remembers as not ended; nil: none.
 	unfinished *run.Record
+	staged     map[string]bool // hosts on which this very call staged
 }
 
 // report is one preview's outcome.
@@ -59,9 +61,9 @@ func (s *session) prepare(ctx context.Context, t *targetFlags, observe func(run.
 	if err != nil {
 		return nil, err
 	}
-	s.debs = append(slices.Clone(target.Debs), agents...)
+	s.debs, s.t = append(slices.Clone(target.Debs), agents...), t
 	stage := func(h inventory.Host) string { return plan.StageDir(h, target) }
-	ans := s.look(ctx, s.hosts, stage)
+	ans := s.look(ctx, stage)
 	if err := ans.unreachable(); err != nil {
 		return nil, err
 	}
@@ -69,12 +71,19 @@ func (s *session) prepare(ctx context.Context, t *targetFlags, observe func(run.
 	if p.unfinished, err = s.unfinished(ctx, ans); err != nil {
 		return nil, err
 	}
+	if u := p.unfinished; u != nil && u.Plan.Target.Digest() != target.Digest() {
+		return nil, fail(exitHeld, "kibo-rollout resume, with the .debs of "+u.Plan.Target.Version+"; or kibo-rollout abandon "+s.f.again(nil),
+			"run %s to %s is not finished: it has to be gone on with or abandoned first; nothing was changed", u.Plan.ID, u.Plan.Target.Version)
+	}
 	id, err := newID(s.w)
 	if err != nil {
 		return nil, err
 	}
 	p.input = plan.Input{
 		ID: id, By: s.w.User, Target: target, AgentDebs: agents, Serial: t.serial, CleanOld: t.cleanOld, Nodes: ans.nodes,
+	}
+	if ctrl, ok := s.ctrl(); ok {
+		p.input.Ctrl = ctrl.Name
 	}
 	for _, h := range ans.hosts {
 		p.input.Hosts = append(p.input.Hosts, plan.HostInput{Host: h.host, Facts: h.facts})
@@ -85,7 +94,7 @@ func (s *session) prepare(ctx context.Context, t *targetFlags, observe func(run.
 	if err := p.remaining(); err != nil {
 		return nil, err
 	}
-	if len(p.left) > 0 {
+	if len(p.left) > 0 && p.unfinished == nil { // a run's own walk stages and asks again
 		if err := s.question(ctx, p, observe); err != nil {
 			return nil, err
 		}
@@ -149,7 +158,8 @@ func (s *session) question(ctx context.Context, p *prepared, observe func(run.Ev
 	if err != nil {
 		return fail(exitUsage, "", "%w", err)
 	}
-	out, err := run.Walk(ctx, s.config(staging, observe, nil, run.Past{}))
+	p.staged = map[string]bool{}
+	out, err := run.Walk(ctx, s.config(staging, p.noteStaged(observe), nil, run.Past{}))
 	if err != nil {
 		return err
 	}
@@ -165,11 +175,23 @@ func (s *session) question(ctx context.Context, p *prepared, observe func(run.Ev
 		}
 	}
 	stage := func(h inventory.Host) string { return plan.StageDir(h, p.input.Target) }
-	p.answer = s.look(ctx, s.hosts, stage)
+	p.answer = s.look(ctx, stage)
 	for i, h := range p.answer.hosts {
 		p.input.Hosts[i].Facts = h.facts
 	}
 	return p.answer.unreachable()
+}
+
+// noteStaged remembers on which hosts this call staged: only there may it clean up.
+func (p *prepared) noteStaged(observe func(run.Event)) func(run.Event) {
+	return func(e run.Event) {
+		if e.Kind == run.StepDone && strings.HasSuffix(e.Step, "/stage") {
+			p.staged[e.Host] = true
+		}
+		if observe != nil {
+			observe(e)
+		}
+	}
 }
 
 // previews asks the target programs of all hosts, each host in one exec.

@@ -70,7 +70,7 @@ func newRoot(w World) *cobra.Command {
 		return fail(exitUsage, c.CommandPath()+" --help", "%w", err)
 	})
 	root.AddCommand(
-		versionCmd(w), demoCmd(w), planCmd(w), applyCmd(w), resumeCmd(w), checkCmd(w), statusCmd(w),
+		versionCmd(w), demoCmd(w), planCmd(w), applyCmd(w), resumeCmd(w), abandonCmd(w), checkCmd(w), statusCmd(w),
 		gateCmd(w), agentCmd(w), inventoryCmd(w),
 	)
 	for _, c := range root.Commands() {

@@ -18,6 +18,7 @@ import (
 type session struct {
 	w     World
 	f     *fleetFlags
+	t     *targetFlags     // nil: the command has none
 	all   []inventory.Host // the whole fleet
 	hosts []inventory.Host // selected
 	pool  *remote.Pool
@@ -37,7 +38,7 @@ func (w World) open(f *fleetFlags) (*session, error) {
 		return nil, err
 	}
 	s := &session{w: w, f: f, all: of.all, hosts: of.hosts}
-	s.pool, err = w.pool(f, s.all, s.hosts)
+	s.pool, err = w.pool(f, s.all, s.asked())
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +46,21 @@ func (w World) open(f *fleetFlags) (*session, error) {
 }
 
 func (s *session) close() { _ = s.pool.Close() } // the process ends; the other side notices by itself
+
+// asked are the selected hosts, and those that are asked whatever is selected: where ctrl runs, since the run's record and the
+// lock live there, and where the kibo command is run, since the nodes are listed there.
+func (s *session) asked() []inventory.Host {
+	out := slices.Clone(s.hosts)
+	cli, _ := s.cli()
+	ctrl, _ := s.ctrl()
+	for _, h := range s.all {
+		have := slices.ContainsFunc(out, func(o inventory.Host) bool { return o.Name == h.Name })
+		if !have && (h.Name == cli || h.Name == ctrl.Name) {
+			out = append(out, h)
+		}
+	}
+	return out
+}
 
 // state is what one host answered.
 type state struct {
@@ -55,7 +71,8 @@ type state struct {
 
 // answer is what the fleet answered.
 type answer struct {
-	hosts []state
+	hosts []state // selected
+	more  []state // asked as well
 	nodes checks.Fact[[]checks.NodeRow]
 }
 
@@ -90,10 +107,12 @@ func (s *session) want(h inventory.Host, stage string) checks.Want {
 	}
 }
 
-// look asks every host for its facts in one exec, and the CLI host for the node list in the same one.
-func (s *session) look(ctx context.Context, hosts []inventory.Host, stage func(inventory.Host) string) answer {
+// look asks the selected hosts, ctrl's and the CLI's for their facts, each in one exec, and for the node list in the same one.
+func (s *session) look(ctx context.Context, stage func(inventory.Host) string) answer {
 	cliHost, argv := s.cli()
-	out := answer{hosts: make([]state, len(hosts)), nodes: checks.Unknown[[]checks.NodeRow](checks.ErrNotGathered)}
+	hosts := s.asked()
+	states := make([]state, len(hosts))
+	nodes := checks.Unknown[[]checks.NodeRow](checks.ErrNotGathered)
 	var wg sync.WaitGroup
 	for i, h := range hosts {
 		wg.Go(func() {
@@ -102,14 +121,15 @@ func (s *session) look(ctx context.Context, hosts []inventory.Host, stage func(i
 				more = append(more, checks.NodesCommand(argv))
 			}
 			facts, res, err := checks.GatherWith(ctx, runner{s, h.Name}, s.want(h, stage(h)), more...)
-			out.hosts[i] = state{host: h, facts: facts, err: err}
+			states[i] = state{host: h, facts: facts, err: err}
 			if err == nil && len(more) > 0 {
-				out.nodes = run.NodeRows(res[0])
+				nodes = run.NodeRows(res[0])
 			}
 		})
 	}
 	wg.Wait()
-	return out
+	n := len(s.hosts)
+	return answer{hosts: states[:n:n], more: states[n:], nodes: nodes}
 }
 
 func (s *session) batch(ctx context.Context, host string, b command.Batch) ([]command.Result, error) {
@@ -135,7 +155,7 @@ func (r runner) RunBatch(ctx context.Context, b command.Batch) ([]command.Result
 func (a answer) unreachable() error {
 	var first error
 	n := 0
-	for _, h := range a.hosts {
+	for _, h := range slices.Concat(a.hosts, a.more) {
 		if h.err != nil {
 			if n++; first == nil {
 				first = h.err

@@ -18,7 +18,7 @@ func statusCmd(w World) *cobra.Command {
 				return err
 			}
 			defer s.close()
-			ans := s.look(c.Context(), s.hosts, noStage)
+			ans := s.look(c.Context(), noStage)
 			st := view.NewStatus(machines(ans), ans.nodes)
 			if f.output == "json" {
 				err = view.JSON(w.Out, st)

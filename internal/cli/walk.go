@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kibotos/kibo-rollout/checks"
+	"github.com/kibotos/kibo-rollout/inventory"
 	"github.com/kibotos/kibo-rollout/plan"
 	"github.com/kibotos/kibo-rollout/remote"
-	"github.com/kibotos/kibo-rollout/remote/command"
 	"github.com/kibotos/kibo-rollout/run"
 )
 
@@ -37,52 +37,84 @@ func (s *session) config(p plan.Plan, observe func(run.Event), j run.Journal, pa
 	return c
 }
 
+// walking is what a walk of a whole run needs besides the plan.
+type walking struct {
+	whole   plan.Plan // as it is kept in the record
+	past    run.Past
+	part    bool // hosts of the plan were left out
+	observe func(run.Event)
+}
+
 // walk locks the fleet, keeps the journal here and on ctrl, and walks the plan.
-func (s *session) walk(ctx context.Context, p plan.Plan, observe func(run.Event), past run.Past) error {
+func (s *session) walk(ctx context.Context, p plan.Plan, g walking) error {
 	ctrl, ok := s.ctrl()
 	if !ok {
 		return fail(exitUsage, "", "the inventory has no host in group kibo_ctrl: the run's record and lock live there")
 	}
-	lock, err := run.LockFleet(ctx, s.pool, ctrl.Name, ctrl.Kibo.StateDir, s.w.User+" run "+p.ID, s.w.Pause)
+	lock, err := s.lock(ctx, ctrl, p.ID)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	// What was read before the lock was taken may be old: somebody may have begun and died meanwhile.
-	id, err := run.Current(ctx, s.pool, ctrl.Name, ctrl.Kibo.StateDir)
-	switch {
-	case err != nil:
-		return err
-	case id != "" && id != p.ID:
-		return fail(exitHeld, "kibo-rollout resume "+s.again(), "run %q was begun meanwhile and is not finished: it has to be gone on with first; nothing was changed", id)
-	}
-	file, err := run.OpenFile(s.w.stateDir(), p.ID)
+	file, err := run.OpenFile(s.w.stateDir(), g.whole)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = file.Close() }() // every line is synced when written
-	mirror := &run.Mirror{
-		File: file, Fleet: s.pool, Host: ctrl.Name, Dir: ctrl.Kibo.StateDir, ID: p.ID,
-		Warn: func(err error) { _ = s.w.errScreen().Error(err, "") },
-	}
-	c := s.config(p, observe, mirror, past)
+	c := s.config(p, g.observe, s.mirror(file, ctrl, g), g.past)
+	c.Part = g.part
 	c.Stop = either(ctx, c.Stop, lock.Gone())
 	out, err := run.Walk(ctx, c)
 	if err != nil {
 		return err
 	}
+	return s.ended(out, ctrl.Name, lock, g.part)
+}
+
+func (s *session) mirror(file *run.File, ctrl inventory.Host, g walking) *run.Mirror {
+	return &run.Mirror{
+		File: file, Fleet: s.pool, Host: ctrl.Name, Dir: ctrl.Kibo.StateDir, Plan: g.whole, Keep: g.part, Now: s.w.Now,
+		Warn: func(err error) { _ = s.w.errScreen().Error(err, "") },
+	}
+}
+
+// lock takes the fleet's lock and looks under it for a run that somebody began and left meanwhile.
+func (s *session) lock(ctx context.Context, ctrl inventory.Host, id string) (*run.FleetLock, error) {
+	lock, err := run.LockFleet(ctx, s.pool, ctrl.Name, ctrl.Kibo.StateDir, s.w.User+" run "+id, s.w.Pause)
+	if err != nil {
+		return nil, err
+	}
+	other, err := run.Current(ctx, s.pool, ctrl.Name, ctrl.Kibo.StateDir)
+	if err == nil && other != "" && other != id {
+		err = fail(exitHeld, "kibo-rollout resume "+s.again(), "run %q was begun meanwhile and is not finished: it has to be gone on with first; nothing was changed", other)
+	}
+	if err != nil {
+		lock.Release()
+		return nil, err
+	}
+	return lock, nil
+}
+
+// ended makes the exit of a walk's outcome.
+func (s *session) ended(out run.Outcome, ctrl string, lock *run.FleetLock, part bool) error {
 	select {
 	case <-lock.Gone():
 		if out.Class == run.Interrupted {
 			return fail(exitHeld, "kibo-rollout status "+s.again(), "the lock on %s was lost and could not be taken again; stopped at %s: %s; %s",
-				ctrl.Name, out.Step, out.Why, out.Left)
+				ctrl, out.Step, out.Why, out.Left)
 		}
 	default:
 	}
 	if out.Class != run.Done {
 		return s.stopped(out, "kibo-rollout resume "+s.again())
 	}
-	return broken(out)
+	if err := broken(out); err != nil {
+		return err
+	}
+	if part {
+		return fail(exitStopped, "kibo-rollout resume, with the other hosts selected too", "the selected hosts are done; the run has others left")
+	}
+	return nil
 }
 
 // either is closed when one of both is: the operator asks to stop, or the fleet's lock is lost for good.
@@ -104,7 +136,7 @@ func either(ctx context.Context, a, b <-chan struct{}) <-chan struct{} {
 func broken(out run.Outcome) error {
 	for host, proofs := range out.Proofs {
 		for _, p := range proofs {
-			if !p.Same {
+			if !p.Same && !p.Ended {
 				return fail(exitStopped, "", "on %s, %s was %s and is %s: a VM was lost or restarted", host, p.Unit, p.Before, p.After)
 			}
 		}
@@ -128,28 +160,16 @@ func (s *session) stopped(out run.Outcome, next string) error {
 	return &exit{code: classCode(out.Class), err: errors.New(text), next: next}
 }
 
-// again are the inventory flags of this call, to be typed again.
-func (s *session) again() string {
-	var words []string
-	for _, i := range s.f.inventory {
-		words = append(words, "-i", i)
-	}
-	if s.f.user != "" {
-		words = append(words, "-u", s.f.user)
-	}
-	if s.f.key != "" {
-		words = append(words, "--private-key", s.f.key)
-	}
-	return command.Command{Argv: words}.String()
-}
+// again are the flags of this call, to be typed again. Passwords are not among them: they never were words.
+func (s *session) again() string { return s.f.again(s.t) }
 
-// unfinished reads the run that ctrl remembers as not ended.
+// unfinished reads the run that ctrl remembers as not ended, whatever hosts are selected.
 func (s *session) unfinished(ctx context.Context, a answer) (*run.Record, error) {
 	ctrl, ok := s.ctrl()
 	if !ok {
 		return nil, nil
 	}
-	for _, h := range a.hosts {
+	for _, h := range slices.Concat(a.hosts, a.more) {
 		if h.host.Name != ctrl.Name || h.err != nil {
 			continue
 		}
@@ -160,31 +180,21 @@ func (s *session) unfinished(ctx context.Context, a answer) (*run.Record, error)
 		if id == "" {
 			return nil, nil
 		}
-		return s.record(ctx, ctrl.Name, ctrl.Kibo.StateDir, id)
+		return s.record(ctx, ctrl, id)
 	}
 	return nil, nil
 }
 
-func (s *session) record(ctx context.Context, host, dir, id string) (*run.Record, error) {
+func (s *session) record(ctx context.Context, ctrl inventory.Host, id string) (*run.Record, error) {
 	if !plainName(id) {
-		return nil, fmt.Errorf("host %s: %q is not the name of a run", host, id)
+		return nil, fmt.Errorf("host %s: %q is not the name of a run", ctrl.Name, id)
 	}
-	conn, err := s.pool.Conn(ctx, host)
+	rec, err := run.ReadRecord(ctx, s.pool, ctrl.Name, ctrl.Kibo.StateDir, id, s.w.stateDir())
 	if err != nil {
-		return nil, err
+		return nil, fail(exitError, "", "%w; look at %s/runs/%s on %s: without it nothing tells what the run took", err, ctrl.Kibo.StateDir, id, ctrl.Name)
 	}
-	res, err := conn.Run(ctx, command.Command{
-		Argv: []string{"cat", filepath.Join(dir, "runs", id, "journal.jsonl")}, Effect: command.Reads,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if res.Exit != 0 || res.Truncated {
-		return nil, fmt.Errorf("cannot read the journal of run %s on %s: exit status %d", id, host, res.Exit)
-	}
-	rec, err := run.Decode(res.Stdout)
-	if err != nil {
-		return nil, fmt.Errorf("host %s, run %s: %w", host, id, err)
+	if rec.Cut > 0 {
+		_ = s.w.errScreen().Line(fmt.Sprintf("note: %d lines of the journal of run %s cannot be read and are left out", rec.Cut, id))
 	}
 	return &rec, nil
 }

@@ -81,11 +81,14 @@ func (p *page) continuity(proofs []proof) {
 	p.heading("virtual machines")
 	hosts := map[string]bool{}
 	t := table{heads: []string{"HOST", "UNIT", "BEFORE", "AFTER"}}
-	same := 0
+	same, ended := 0, 0
 	for _, v := range proofs {
 		hosts[v.host] = true
-		if v.Same {
+		if v.Same || v.Ended {
 			same++
+			if v.Ended {
+				ended++
+			}
 			continue
 		}
 		after := cell{Line(v.After), bad}
@@ -95,6 +98,9 @@ func (p *page) continuity(proofs []proof) {
 		t.add(cell{Line(v.host), strong}, cell{text: Line(v.Unit)}, presence(v.Before), after)
 	}
 	on := ", on " + count(len(hosts), "host")
+	if ended > 0 {
+		on += fmt.Sprintf(" (%d of them ended by others since, after that was proved)", ended)
+	}
 	if len(t.rows) == 0 {
 		p.text("  ", good, fmt.Sprintf("every VMM is the same process: %d of %d%s", same, len(proofs), on))
 		return

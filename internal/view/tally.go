@@ -88,6 +88,9 @@ func (t *tally) count(kind run.EventKind) int {
 // prove keeps one proof per VM. What was only noted before a stop has no After yet, and waits for the comparison. One
 // that ever said "not the same" is not made good by a later one.
 func (t *tally) prove(e run.Event) {
+	if e.Text == "noted" { // before a stop, and perhaps not the first one: what was noted earlier counts no more
+		t.forgetProofs(e.Host)
+	}
 	for _, v := range e.VMMs {
 		key := [2]string{e.Host, v.Unit}
 		i, known := t.proofOf[key]
@@ -98,6 +101,14 @@ func (t *tally) prove(e run.Event) {
 		case t.proofs[i].Same || t.proofs[i].noted():
 			t.proofs[i].VMMProof = v
 		}
+	}
+}
+
+func (t *tally) forgetProofs(host string) {
+	t.proofs = slices.DeleteFunc(t.proofs, func(p proof) bool { return p.host == host })
+	clear(t.proofOf)
+	for i, p := range t.proofs {
+		t.proofOf[[2]string{p.host, p.Unit}] = i
 	}
 }
 

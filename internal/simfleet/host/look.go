@@ -178,7 +178,7 @@ func ddProgram(_ context.Context, m *Machine, p *shell.Proc) int {
 	for _, w := range p.Args[1:] {
 		k, v, _ := strings.Cut(w, "=")
 		switch k {
-		case "if", "of", "oflag", "conv", "status", "bs", "iflag":
+		case "if", "of", "oflag", "conv", "status", "bs", "iflag", "skip", "count":
 			arg[k] = v
 		default:
 			m.noteUnknown("dd " + w)
@@ -194,6 +194,9 @@ func ddProgram(_ context.Context, m *Machine, p *shell.Proc) int {
 	}
 	if err != nil {
 		return p.Fail(1, "failed to open '%s': %s", arg["if"], reason(err))
+	}
+	if data, err = ddBlocks(data, arg); err != nil {
+		return p.Fail(1, "invalid number: %s", err)
 	}
 	if arg["of"] == "" {
 		_, _ = p.Stdout.Write(data)
@@ -217,6 +220,26 @@ func ddProgram(_ context.Context, m *Machine, p *shell.Proc) int {
 		_, _ = fmt.Fprintf(p.Stderr, "%d bytes copied\n", len(data))
 	}
 	return 0
+}
+
+// ddBlocks is what skip= and count= leave of the input, in blocks of bs= bytes.
+func ddBlocks(data []byte, arg map[string]string) ([]byte, error) {
+	size, skip, count := 512, 0, -1
+	for name, n := range map[string]*int{"bs": &size, "skip": &skip, "count": &count} {
+		if arg[name] == "" {
+			continue
+		}
+		v, err := strconv.Atoi(arg[name])
+		if err != nil || v < 0 {
+			return nil, fmt.Errorf("'%s'", arg[name])
+		}
+		*n = v
+	}
+	data = data[min(skip*size, len(data)):]
+	if count >= 0 {
+		data = data[:min(count*size, len(data))]
+	}
+	return data, nil
 }
 
 // dfProgram is df -B1 --output=…: one disk, mounted at /.
