@@ -31,6 +31,10 @@ type session struct {
 // startLimit is how long a host may take to open a session, and to start a command in it.
 const startLimit = 30 * time.Second
 
+// maxRefusals is how often in a row a host may refuse a session when none of ours is open: one that has just ended may
+// still count.
+const maxRefusals = 12
+
 // maxSpares bounds the connections to a host that allows few sessions on each.
 const maxSpares = 3
 
@@ -108,7 +112,7 @@ func (c *Conn) openChannel(ctx context.Context) (ssh.Channel, <-chan *ssh.Reques
 	}
 	timer := time.NewTimer(startLimit)
 	defer timer.Stop()
-	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+	for refusals := 1; ; refusals++ {
 		result := make(chan opened, 1)
 		go func() {
 			ch, reqs, err := c.client.OpenChannel("session", nil)
@@ -139,13 +143,13 @@ func (c *Conn) openChannel(ctx context.Context) (ssh.Channel, <-chan *ssh.Reques
 		case open > int(c.holds.Load()): // one of ours will end
 		case open > 0 && c.depth < maxSpares:
 			return nil, nil, errOnlyHeld
-		case wait == time.Second && c.depth < maxSpares: // the host counts sessions that we gave up, too
+		case refusals > maxRefusals && c.depth < maxSpares: // the host counts sessions that we gave up, too
 			return nil, nil, errOnlyHeld
-		case wait == time.Second:
+		case refusals > maxRefusals:
 			return nil, nil, c.fail(remote.Unreachable, "", "cannot open a session: %s", oneLine(o.err.Error()))
 		}
 		select {
-		case <-time.After(wait):
+		case <-time.After(min(time.Duration(refusals)*25*time.Millisecond, 250*time.Millisecond)):
 		case <-ctx.Done():
 			return nil, nil, c.ended(ctx)
 		}
