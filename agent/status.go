@@ -28,15 +28,22 @@ func Answer(ctx context.Context, version string, j Jobs) gate.Status {
 	return s
 }
 
-// Status gathers the host's answer on one page. What cannot be learned is told in its place and makes nothing
-// else unavailable.
-func Status(ctx context.Context, version string, j Jobs, l Layers) (gate.Status, error) {
+// Noticing is Answer with the changes that went past the gate, for which dpkg is asked.
+func Noticing(ctx context.Context, version string, j Jobs) gate.Status {
 	s := Answer(ctx, version, j)
-	s.Layers = l.Test()
 	var err error
 	if s.Ungated, err = j.Versions.Look(); err != nil {
 		s.Ungated = []gate.Ungated{{Package: "unknown", Now: printable(err.Error()), Noticed: j.Now().UTC()}}
 	}
+	return s
+}
+
+// Status gathers the host's answer on one page. What cannot be learned is told in its place and makes nothing
+// else unavailable.
+func Status(ctx context.Context, version string, j Jobs, l Layers) (gate.Status, error) {
+	s := Noticing(ctx, version, j)
+	s.Layers = l.Test()
+	var err error
 	s.Jobs, err = j.List(j.Now().Add(-24 * time.Hour))
 	return s, err
 }

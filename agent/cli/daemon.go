@@ -21,6 +21,9 @@ import (
 // heapLimit is what the daemon's memory is collected at. Collecting by the clock instead would wake an idle host.
 const heapLimit = 6 << 20
 
+// dpkgDir is where dpkg keeps its list.
+const dpkgDir = "/var/lib/dpkg"
+
 // watcher watches this host's gate.
 func (h Host) watcher() daemon.Watcher {
 	return daemon.Watcher{Dir: h.Jobs.Dir, Holds: filepath.Join(h.Jobs.Dir, filepath.Base(gate.HoldsPath)), Bus: daemon.Bus, Now: h.Jobs.Now,
@@ -32,6 +35,8 @@ func runDaemon(ctx context.Context, h Host, args []string) (int, error) {
 	f := newFlags("daemon")
 	d := daemon.Daemon{Watcher: h.watcher(), Sweep: h.Jobs.Window.Sweep,
 		Status: func(ctx context.Context) (gate.Status, error) { return agent.Status(ctx, h.Version, h.Jobs, h.Layers) }}
+	d.Watcher.Dpkg = dpkgDir
+	d.Watcher.Look = func(ctx context.Context) gate.Status { return agent.Noticing(ctx, h.Version, h.Jobs) }
 	f.set.StringVar(&d.Socket, "socket", daemon.SocketPath, "")
 	f.set.StringVar(&d.Textfile, "textfile-dir", daemon.TextfileDir, "")
 	if err := f.parse(args, false); err != nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
+	"strings"
 	"time"
 
 	sd "github.com/coreos/go-systemd/v22/daemon"
@@ -27,6 +29,8 @@ type Daemon struct {
 	Socket   string                                     // "": none
 	Textfile string                                     // directory; "" or not there: no metrics
 	Log      Log
+
+	ungated []gate.Ungated // told already
 }
 
 // Run works until ctx ends. Each trouble with a duty is logged and leaves the others alone; only what cannot be
@@ -63,8 +67,15 @@ func (d Daemon) Run(ctx context.Context) error {
 }
 
 // changed does what a new answer asks for.
-func (d Daemon) changed(ctx context.Context, s gate.Status) {
+func (d *Daemon) changed(ctx context.Context, s gate.Status) {
 	d.Log.say(levelInfo, Line(s), fields(s))
+	for _, u := range s.Ungated {
+		if !slices.Contains(d.ungated, u) {
+			d.Log.say(levelWarning, fmt.Sprintf("package %s went from %s to %s past the gate", u.Package, orNone(u.Was), orNone(u.Now)),
+				map[string]string{"KIBO_UNGATED": u.Package})
+		}
+	}
+	d.ungated = s.Ungated
 	if err := d.measure(s); err != nil {
 		d.Log.say(levelWarning, err.Error(), nil)
 	}
@@ -80,6 +91,13 @@ func (d Daemon) changed(ctx context.Context, s gate.Status) {
 	}
 }
 
+func orNone(version string) string {
+	if version == "" {
+		return "not installed"
+	}
+	return version
+}
+
 // Line is the answer as systemctl status shows it.
 func Line(s gate.Status) string {
 	word := "closed: "
@@ -90,7 +108,7 @@ func Line(s gate.Status) string {
 	if held := s.Held(); len(held) > 0 {
 		text += fmt.Sprintf("; held by %d: %s", len(held), held[0])
 	}
-	return text
+	return strings.ReplaceAll(text, "\n", " ")
 }
 
 // notify tells systemd, if it is there to be told.

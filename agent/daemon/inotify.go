@@ -20,16 +20,17 @@ const changes = unix.IN_CREATE | unix.IN_MOVED_TO | unix.IN_MOVED_FROM | unix.IN
 type files struct {
 	dir   string // the agent's: its entries, those of its holds, and itself in the directory above
 	holds string
+	dpkg  string // of dpkg's list; "": not watched
 	inbox *os.File
 	names map[int32]string // watch → directory
 }
 
-func watchFiles(dir, holds string) (*files, error) {
+func watchFiles(dir, holds, dpkg string) (*files, error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("cannot watch %s: %w", dir, err)
 	}
-	f := &files{dir: dir, holds: holds, inbox: os.NewFile(uintptr(fd), "inotify"), names: map[int32]string{}}
+	f := &files{dir: dir, holds: holds, dpkg: dpkg, inbox: os.NewFile(uintptr(fd), "inotify"), names: map[int32]string{}}
 	if err := f.arm(); err != nil {
 		_ = f.inbox.Close()
 		return nil, err
@@ -40,7 +41,10 @@ func watchFiles(dir, holds string) (*files, error) {
 // arm watches what there is to watch. It is called again when a directory has come or gone; to watch one that
 // is watched already changes nothing.
 func (f *files) arm() error {
-	for _, dir := range []string{filepath.Dir(f.dir), f.dir, f.holds} {
+	for _, dir := range []string{filepath.Dir(f.dir), f.dir, f.holds, f.dpkg} {
+		if dir == "" {
+			continue
+		}
 		wd, err := f.add(dir)
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 			continue // the directory above tells when it comes
@@ -107,6 +111,8 @@ func (f *files) matters(e event) bool {
 	switch dir := f.names[e.wd]; dir {
 	case filepath.Dir(f.dir):
 		return e.name == filepath.Base(f.dir)
+	case f.dpkg:
+		return e.name == "status" && e.mask&unix.IN_MOVED_TO != 0 // how dpkg replaces its list
 	case f.dir:
 		switch e.name {
 		case "lock", "start.lock", "seen", "jobs", "versions", "current.json", "grant.json", "grant-allow.json", "reboot.json", "reboot-allow.json":

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/google/renameio/v2"
 
@@ -24,6 +25,10 @@ func (d Daemon) measure(s gate.Status) error {
 	path := filepath.Join(d.Textfile, metricsName)
 	err := renameio.WriteFile(path, []byte(metrics(s, d.Watcher.Now().Unix())), 0o644,
 		renameio.WithTempDir(d.Textfile), renameio.WithStaticPermissions(0o644))
+	if errors.Is(err, syscall.EROFS) {
+		// The unit may write there only if the directory was there when it started.
+		return fmt.Errorf("cannot write %s: %w; next: systemctl restart kibo-agent.service", path, err)
+	}
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
@@ -65,6 +70,7 @@ func metrics(s gate.Status, now int64) string {
 	gauge("kibo_agent_window_not_after_seconds", "End of the window in the allow-file, 0 if there is none.", "", until)
 	gauge("kibo_agent_held_by", "How many people and locks keep this host from being changed.", "", int64(len(s.Held())))
 	gauge("kibo_agent_inhibitors", "How many locks logind lists, of every kind.", "", int64(len(s.Inhibitors)))
+	gauge("kibo_agent_ungated_changes", "How many changes of packages went past the gate and are not acknowledged.", "", int64(len(s.Ungated)))
 	gauge("kibo_agent_last_change_timestamp_seconds", "When one of these last changed.", "", now)
 	return b.String()
 }

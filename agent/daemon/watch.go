@@ -23,6 +23,7 @@ type Watcher struct {
 	Dir   string // of the allow-file, normally /var/lib/kibo-agent
 	Holds string // normally gate.HoldsPath
 	Bus   string // normally Bus
+	Dpkg  string // directory of dpkg's list, to look when packages change; "": not watched
 	Now   func() time.Time
 	// Look asks for the host's answer now: gate, holds and inhibitors. Layers and jobs are not looked at.
 	Look func(context.Context) gate.Status
@@ -33,7 +34,7 @@ type Watcher struct {
 func (w Watcher) Run(ctx context.Context, each func(gate.Status) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	found, err := watchFiles(w.Dir, w.Holds)
+	found, err := watchFiles(w.Dir, w.Holds, w.Dpkg)
 	if err != nil {
 		return err
 	}
