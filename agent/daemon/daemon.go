@@ -29,8 +29,6 @@ type Daemon struct {
 	Socket   string                                     // "": none
 	Textfile string                                     // directory; "" or not there: no metrics
 	Log      Log
-
-	ungated []gate.Ungated // told already
 }
 
 // Run works until ctx ends. Each trouble with a duty is logged and leaves the others alone; only what cannot be
@@ -45,10 +43,12 @@ func (d Daemon) Run(ctx context.Context) error {
 	}
 	d.Log.say(levelInfo, "watching "+d.Watcher.Dir, nil)
 	ready := false
+	var told []gate.Ungated
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		return d.Watcher.Run(ctx, func(s gate.Status) error {
-			d.changed(ctx, s)
+			d.changed(ctx, s, told)
+			told = s.Ungated
 			notify("STATUS=" + Line(s))
 			if !ready {
 				ready = true
@@ -66,16 +66,15 @@ func (d Daemon) Run(ctx context.Context) error {
 	return errors.Join(err, d.forget())
 }
 
-// changed does what a new answer asks for.
-func (d *Daemon) changed(ctx context.Context, s gate.Status) {
+// changed does what a new answer asks for. told are the changes past the gate that were told before.
+func (d Daemon) changed(ctx context.Context, s gate.Status, told []gate.Ungated) {
 	d.Log.say(levelInfo, Line(s), fields(s))
 	for _, u := range s.Ungated {
-		if !slices.Contains(d.ungated, u) {
+		if !slices.Contains(told, u) {
 			d.Log.say(levelWarning, fmt.Sprintf("package %s went from %s to %s past the gate", u.Package, orNone(u.Was), orNone(u.Now)),
 				map[string]string{"KIBO_UNGATED": u.Package})
 		}
 	}
-	d.ungated = s.Ungated
 	if err := d.measure(s); err != nil {
 		d.Log.say(levelWarning, err.Error(), nil)
 	}
