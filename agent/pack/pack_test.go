@@ -55,7 +55,8 @@ func TestPackage(t *testing.T) {
 	}
 	for _, want := range []string{"/usr/bin/kibo-agent 755", "/etc/kibo-agent/apt-hook 755", "/etc/kibo-agent/dpkg-hook 755",
 		"/etc/apt/apt.conf.d/90kibo-agent 644", "/etc/dpkg/dpkg.cfg.d/kibo-agent 644",
-		"/etc/apt/preferences.d/kibo-agent 644", "/var/lib/kibo-agent/ 755"} {
+		"/etc/apt/preferences.d/kibo-agent 644", "/var/lib/kibo-agent/ 755",
+		"/usr/lib/systemd/system/kibo-agent.service 644", "/usr/lib/systemd/system/kibo-agent-fleetlock.service 644", "/usr/lib/tmpfiles.d/kibo-agent.conf 644"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("no %s in %q", want, names)
 		}
