@@ -44,6 +44,7 @@ type Config struct {
 	KnownHosts   []string // files; the first is the one that accept-new writes to
 	HostKeyAlias string   // the name to look up instead of Address
 	HostKeys     HostKeyPolicy
+	MinRSABits   int // of host keys; 0: what x/crypto takes
 
 	// Algorithms to allow; empty: those of x/crypto. Names it does not know are left out.
 	HostKeyAlgorithms, Ciphers, KexAlgorithms, MACs []string

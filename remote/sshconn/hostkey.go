@@ -2,6 +2,7 @@ package sshconn
 
 import (
 	"bytes"
+	"crypto/rsa"
 	"errors"
 	"fmt"
 	"net"
@@ -126,6 +127,9 @@ func (h *hostCheck) verify(_ string, _ net.Addr, key ssh.PublicKey) error {
 	if err := h.revoked(key); err != nil {
 		return err
 	}
+	if err := h.short(key); err != nil {
+		return err
+	}
 	if cert, ok := key.(*ssh.Certificate); ok {
 		if l, ok := h.authority(cert); ok {
 			return h.verifyCert(cert, l)
@@ -169,6 +173,21 @@ func (h *hostCheck) revoked(key ssh.PublicKey) error {
 				return &hostKeyError{text: fmt.Sprintf("host key %s is revoked (%s)", describe(k), l.at())}
 			}
 		}
+	}
+	return nil
+}
+
+// short refuses RSA keys that the operator calls too short.
+func (h *hostCheck) short(key ssh.PublicKey) error {
+	if cert, ok := key.(*ssh.Certificate); ok {
+		key = cert.Key
+	}
+	crypto, ok := key.(ssh.CryptoPublicKey)
+	if !ok {
+		return nil
+	}
+	if k, ok := crypto.CryptoPublicKey().(*rsa.PublicKey); ok && k.N.BitLen() < h.cfg.MinRSABits {
+		return &hostKeyError{text: fmt.Sprintf("host key %s has %d bits, and RequiredRSASize is %d", describe(key), k.N.BitLen(), h.cfg.MinRSABits)}
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func libraryKeys() []string {
 		"proxycommand", "hostkeyalias", "userknownhostsfile", "globalknownhostsfile", "stricthostkeychecking", "connecttimeout",
 		"serveraliveinterval", "serveralivecountmax", "hostkeyalgorithms", "ciphers", "kexalgorithms", "macs", "addressfamily",
 		"knownhostscommand", "revokedhostkeys", "bindaddress", "bindinterface", "remotecommand", "pkcs11provider", "canonicalizehostname",
-		"proxyusefdpass", "refuseconnection", "connectionattempts",
+		"proxyusefdpass", "refuseconnection", "connectionattempts", "requiredrsasize",
 	}
 }
 

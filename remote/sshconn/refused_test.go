@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"crypto/rsa"
 	"encoding/pem"
 	"errors"
 	"net"
@@ -137,6 +138,17 @@ func TestTwoMachinesOfOneNewName(t *testing.T) {
 	}
 	if data, _ := os.ReadFile(cfg.KnownHosts[0]); strings.Count(string(data), "\n") != 1 {
 		t.Errorf("recorded:\n%s", data)
+	}
+}
+
+func TestShortHostKey(t *testing.T) {
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	key := signerOf(t, private, err)
+	for bits, ok := range map[int]bool{0: true, 2048: true, 3072: false} {
+		h := check(t, Config{Host: "a", Address: "a", MinRSABits: bits, KnownHosts: []string{known(t, line("a", key))}})
+		if err := h.verify("", nil, key.PublicKey()); (err == nil) != ok {
+			t.Errorf("%d bits wanted: %v", bits, err)
+		}
 	}
 }
 

@@ -107,6 +107,9 @@ var errUnverified = errors.New("StrictHostKeyChecking=no is refused: whoever ans
 	"in place of the host. Use accept-new to record new hosts, or ssh-keyscan once and compare the fingerprints")
 
 func hostKeyPolicy(cfg *Config, s settings) error {
+	if n, err := strconv.Atoi(s.one("requiredrsasize")); err == nil {
+		cfg.MinRSABits = n
+	}
 	switch v := strings.ToLower(s.one("stricthostkeychecking")); v {
 	case "", "yes", "true", "ask": // nobody can be asked here: the same as yes
 		cfg.HostKeys = Strict
