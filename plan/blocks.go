@@ -9,6 +9,9 @@ type wave struct{ n int }
 
 func (w *wave) next() int { w.n++; return w.n - 1 }
 
+// prepareBlock is the last part of the id of the blocks that make a host ready.
+const prepareBlock = "prepare"
+
 // perHost lays one block a host, all in one wave.
 func perHost(sites []site, kind, title string, w *wave, rows []row) []Block {
 	n := w.next()

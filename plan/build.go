@@ -48,7 +48,7 @@ func Build(in Input) (Plan, error) {
 	p := in.head()
 	p.Nodes = awaited(in)
 	w := wave{}
-	p.Blocks = append(p.Blocks, perHost(in.open(sites), "prepare", "prepare", &w, slices.Concat(prepareRows(), previewRows()))...)
+	p.Blocks = append(p.Blocks, perHost(in.open(sites), prepareBlock, "prepare", &w, slices.Concat(prepareRows(), previewRows()))...)
 	p.Blocks = append(p.Blocks, ctrlBlocks(sites, p.Nodes, &w)...)
 	p.Blocks = append(p.Blocks, nodeBlocks(sites, in.Serial, &w)...)
 	p.Blocks = append(p.Blocks, gatewayBlocks(sites, &w)...)

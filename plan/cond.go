@@ -74,11 +74,12 @@ const (
 type Verdict struct {
 	Answer Answer
 	Why    string
+	Final  bool // a no that will not turn into a yes by waiting
 }
 
-func yes(format string, a ...any) Verdict     { return Verdict{Yes, fmt.Sprintf(format, a...)} }
-func no(format string, a ...any) Verdict      { return Verdict{No, fmt.Sprintf(format, a...)} }
-func unknown(format string, a ...any) Verdict { return Verdict{Unknown, fmt.Sprintf(format, a...)} }
+func yes(format string, a ...any) Verdict     { return Verdict{Answer: Yes, Why: fmt.Sprintf(format, a...)} }
+func no(format string, a ...any) Verdict      { return Verdict{Answer: No, Why: fmt.Sprintf(format, a...)} }
+func unknown(format string, a ...any) Verdict { return Verdict{Answer: Unknown, Why: fmt.Sprintf(format, a...)} }
 
 // Hosts lists the hosts whose facts the condition needs, each once, in order of first mention.
 func (c Cond) Hosts() []string {
@@ -161,7 +162,7 @@ func judgeAll(of []Cond, s Seen) Verdict {
 			why = append(why, v.Why)
 		}
 	}
-	return Verdict{worst, strings.Join(why, "; ")}
+	return Verdict{Answer: worst, Why: strings.Join(why, "; ")}
 }
 
 func judgeAny(of []Cond, s Seen) Verdict {

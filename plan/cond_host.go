@@ -107,7 +107,9 @@ func (c Cond) judgeContinuity(f checks.Facts, s Seen) Verdict {
 		}
 	}
 	if len(lost) > 0 {
-		return no("%d of %d VMMs on %s are not the same process: %s", len(lost), len(noted), c.Host, strings.Join(lost, ", "))
+		v := no("%d of %d VMMs on %s are not the same process: %s", len(lost), len(noted), c.Host, strings.Join(lost, ", "))
+		v.Final = true
+		return v
 	}
 	return yes("all %d VMMs are the same process", len(noted))
 }

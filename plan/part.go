@@ -46,3 +46,15 @@ func (c *Cond) without(nodes map[string]bool) *Cond {
 	}
 	return &d
 }
+
+// Unprepared leaves out the preparation of hosts that have nothing left to do.
+func (p Plan) Unprepared(done map[string]bool) Plan {
+	out := p
+	out.Blocks = nil
+	for _, b := range p.Blocks {
+		if !done[b.Host] || b.ID != b.Host+"/"+prepareBlock {
+			out.Blocks = append(out.Blocks, b)
+		}
+	}
+	return out
+}

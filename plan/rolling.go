@@ -270,7 +270,7 @@ func fillSettle(s site, st *Step) {
 
 func fillBack(s site, st *Step) {
 	st.Limit = s.limit("ready", 5*time.Minute)
-	st.Done = all(s.running(), s.released(), s.nodeIs("READY|DRAINING|DRAINED"), Cond{Kind: CondAdopted, Node: s.node(), Host: s.host.Name}, s.continuity())
+	st.Done = all(s.continuity(), s.running(), s.released(), s.nodeIs("READY|DRAINING|DRAINED"), Cond{Kind: CondAdopted, Node: s.node(), Host: s.host.Name})
 	st.Skip = st.Done
 	if s.host.Has(release.Node) {
 		st.Proves = s.host.Name

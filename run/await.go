@@ -21,6 +21,9 @@ func (w *walk) await(ctx context.Context, v *view, at Event, st plan.Step) (stri
 		if f == nil && ans.Answer == plan.Yes {
 			return ans.Why, nil
 		}
+		if f == nil && ans.Final {
+			return "", &failure{class: Failed, why: ans.Why}
+		}
 		why := ans.Why
 		if f != nil {
 			why = f.why

@@ -59,7 +59,7 @@ func applyCmd(w World) *cobra.Command {
 // apply shows the plan, asks, and walks it. An unfinished run to the same target is gone on with.
 func (s *session) apply(ctx context.Context, p *prepared, a *applyFlags, f *fleetFlags) error {
 	if p.unfinished != nil {
-		return s.goOn(ctx, *p.unfinished, a, f)
+		return s.goOn(ctx, *p.unfinished, p.answer, a, f)
 	}
 	if len(p.left) == 0 {
 		return s.w.nothing(f, p.plan.Target.Version)

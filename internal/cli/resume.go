@@ -53,11 +53,11 @@ func (s *session) resume(ctx context.Context, t *targetFlags, a *applyFlags, f *
 	if rec == nil {
 		return s.w.screen().Line("no run is unfinished")
 	}
-	return s.goOn(ctx, *rec, a, f)
+	return s.goOn(ctx, *rec, ans, a, f)
 }
 
 // goOn walks a run's plan again, for the selected hosts: what is done is found done.
-func (s *session) goOn(ctx context.Context, rec run.Record, a *applyFlags, f *fleetFlags) error {
+func (s *session) goOn(ctx context.Context, rec run.Record, ans answer, a *applyFlags, f *fleetFlags) error {
 	old := rec.Plan
 	if diff := s.moved(old); diff != "" {
 		return fail(exitStale, "", "run %s cannot be gone on with by this inventory: %s; nothing was changed", old.ID, diff)
@@ -70,6 +70,10 @@ func (s *session) goOn(ctx context.Context, rec run.Record, a *applyFlags, f *fl
 	if len(p.Blocks) == 0 {
 		return fail(exitUsage, "", "none of the selected hosts is part of run %s", old.ID)
 	}
+	past := run.PastOf(rec.Events)
+	seen := ans.seen()
+	seen.Taken = func(record, of string) bool { return past.Taken[record+" "+of] }
+	p = p.Unprepared(p.Done(seen))
 	if a.check {
 		return s.w.screen().Commands(p)
 	}
@@ -81,7 +85,7 @@ func (s *session) goOn(ctx context.Context, rec run.Record, a *applyFlags, f *fl
 	if err := s.confirm(a, "go on with run "+old.ID); err != nil {
 		return err
 	}
-	return s.walk(ctx, p, walking{whole: old, past: run.PastOf(rec.Events), part: part, observe: s.w.watch(f)})
+	return s.walk(ctx, p, walking{whole: old, past: past, part: part, observe: s.w.watch(f)})
 }
 
 func goingOn(old, p plan.Plan, part bool) string {
