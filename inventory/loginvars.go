@@ -57,7 +57,7 @@ func reachVariables() []Variable {
 				}
 			}},
 		{Name: "ansible_ssh_retries", Others: []string{"ansible_reconnection_retries"}, Kind: Number, Standing: Honoured, Default: "0",
-			NotBuilt: []string{"*"}, Doc: "How often connecting is tried again.", Example: "2", set: func(b *binding, i item) {
+			Doc: "How often connecting is tried again.", Example: "2", set: func(b *binding, i item) {
 				if n, ok := b.number(i, 0, 100); ok {
 					b.host.Login.Retries = n
 				}

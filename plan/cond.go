@@ -77,9 +77,13 @@ type Verdict struct {
 	Final  bool // a no that will not turn into a yes by waiting
 }
 
-func yes(format string, a ...any) Verdict     { return Verdict{Answer: Yes, Why: fmt.Sprintf(format, a...)} }
-func no(format string, a ...any) Verdict      { return Verdict{Answer: No, Why: fmt.Sprintf(format, a...)} }
-func unknown(format string, a ...any) Verdict { return Verdict{Answer: Unknown, Why: fmt.Sprintf(format, a...)} }
+func yes(format string, a ...any) Verdict {
+	return Verdict{Answer: Yes, Why: fmt.Sprintf(format, a...)}
+}
+func no(format string, a ...any) Verdict { return Verdict{Answer: No, Why: fmt.Sprintf(format, a...)} }
+func unknown(format string, a ...any) Verdict {
+	return Verdict{Answer: Unknown, Why: fmt.Sprintf(format, a...)}
+}
 
 // Hosts lists the hosts whose facts the condition needs, each once, in order of first mention.
 func (c Cond) Hosts() []string {
