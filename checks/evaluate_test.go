@@ -187,7 +187,7 @@ func TestEvaluate(t *testing.T) {
 		}, "deb block: zstd"},
 		{"program is another", func(_ *Input, f *Facts) { f.Parts[0].Version = Known("0.1.3") },
 			"installed-version block: package kibotos-ctrl is 0.1.2, but /usr/bin/kibotos-ctrl says 0.1.3\nline warn: mixed"},
-		{"order trap", func(in *Input, f *Facts) { first(f).Version = "1:0.1.2" }, "installed-version block: disagree on which is newer"},
+		{"order trap", func(in *Input, f *Facts) { first(f).Version = "1:0.1.2" }, "installed-version block: disagree on which is newer\ndowngrade block: kibotos-ctrl is 1:0.1.2, newer"},
 		{"runtime changes", func(_ *Input, f *Facts) { f.Parts[1].Runtime = Known("r0") }, "runtime warn: another VM runtime"},
 		{"runtime unknown", func(_ *Input, f *Facts) { f.Parts[1].Runtime = Unknown[string](bad) }, "runtime warn: take it as a change"},
 		{"drained by others", func(in *Input, _ *Facts) { nodeState(in, "DRAINED") }, "node-state warn: stays drained afterwards"},
@@ -206,7 +206,7 @@ func TestEvaluate(t *testing.T) {
 				f.Parts[i].Version = Known("0.2.0")
 				p[i].Version = "0.2.0"
 			}
-		}, "path block: cannot be left downwards"},
+		}, "path block: cannot be left downwards\ndowngrade block: kibotos-ctrl is 0.2.0\ndowngrade block: kibotos-node is 0.2.0\ndowngrade block: kibotos-e2b is 0.2.0\ndowngrade block: kibotos-gw is 0.2.0"},
 		{"same machine twice", func(_ *Input, f *Facts) {
 			f.Machine, f.Boot = Known(strings.Repeat("b", 32)), Known(strings.Repeat("b", 36))
 		}, "machine block: all and node-b are the same machine"},
