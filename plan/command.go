@@ -97,6 +97,15 @@ func WaitCommand(key string) command.Command {
 	}
 }
 
+// WatchCommand ends with exit status 0 when nobody holds the host any more, told by the host itself (Z7), and otherwise when its
+// time is up.
+func WatchCommand(limit time.Duration) command.Command {
+	return command.Command{
+		Argv: []string{"kibo-agent", "watch", "--until", "free", "--timeout", limit.String(), "--output", "jsonl"},
+		As:   command.Root, Effect: command.Reads, Timeout: limit + 10*time.Second,
+	}
+}
+
 func bindings(packages map[string]string, sums []string) []string {
 	var argv []string
 	for _, name := range slices.Sorted(maps.Keys(packages)) {
@@ -150,6 +159,23 @@ func CloseCommand(id string) command.Command {
 		argv = append(argv, "--id", id)
 	}
 	return command.Command{Argv: append(argv, "--output", "json"), As: command.Root, Effect: command.Changes}
+}
+
+// HoldCommand says no to every change on a host until the hold is released.
+func HoldCommand(id, why, by string) command.Command {
+	argv := []string{"kibo-agent", "hold", "--id", id, "--why", why, "--by", by, "--output", "json"}
+	return command.Command{Argv: argv, As: command.Root, Effect: command.Changes}
+}
+
+// ReleaseCommand takes a hold away, or every one without an id.
+func ReleaseCommand(id string) command.Command {
+	which := []string{"--all"}
+	if id != "" {
+		which = []string{"--id", id}
+	}
+	return command.Command{
+		Argv: append(append([]string{"kibo-agent", "release"}, which...), "--output", "json"), As: command.Root, Effect: command.Changes,
+	}
 }
 
 // jobOperation is what the gate calls an operation of a part.

@@ -117,5 +117,40 @@ func (w *walk) wave(ctx context.Context, blocks []plan.Block) ([]plan.Block, *fa
 	return held, nil
 }
 
-// awaitFree waits a little for one of the hosts to become free.
-func (w *walk) awaitFree(ctx context.Context, _ []plan.Block, _ time.Time) { w.Pause(ctx, time.Second) }
+// Bounds of waiting for a held host: how long one look lasts, and how often a host that cannot watch is asked.
+const (
+	watchTime  = 30 * time.Second
+	watchPause = time.Second
+)
+
+// awaitFree waits until one of the hosts is free: each tells by itself, when its holds and locks change. Hosts that cannot are asked
+// again a little later.
+func (w *walk) awaitFree(ctx context.Context, held []plan.Block, end time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, max(min(watchTime, end.Sub(w.Now())), watchPause))
+	defer cancel()
+	told := make(chan bool, len(held))
+	for _, b := range held {
+		go func() { told <- w.watchFree(ctx, b.Host) }()
+	}
+	for range held {
+		select {
+		case free := <-told:
+			if free {
+				return
+			}
+		case <-w.Stop:
+			return
+		}
+	}
+	w.Pause(ctx, watchPause)
+}
+
+// watchFree reports whether the host said that nobody holds it any more.
+func (w *walk) watchFree(ctx context.Context, host string) bool {
+	conn, err := w.Fleet.Conn(ctx, host)
+	if err != nil {
+		return false
+	}
+	res, err := conn.Run(ctx, plan.WatchCommand(watchTime))
+	return err == nil && res.Exit == 0
+}

@@ -19,7 +19,7 @@ import (
 
 func gateCmd(w World) *cobra.Command {
 	c := &cobra.Command{Use: "gate", Short: "open, close and look at the hosts' windows"}
-	c.AddCommand(gateAllowCmd(w), gateCloseCmd(w), gateStatusCmd(w))
+	c.AddCommand(gateAllowCmd(w), gateCloseCmd(w), gateStatusCmd(w), gateHoldCmd(w), gateReleaseCmd(w))
 	return c
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -149,25 +148,4 @@ func (r runner) RunBatch(ctx context.Context, b command.Batch) ([]command.Result
 		return nil, err
 	}
 	return conn.RunBatch(ctx, b)
-}
-
-// unreachable makes one error of all hosts that did not answer.
-func (a answer) unreachable() error {
-	var first error
-	n := 0
-	for _, h := range slices.Concat(a.hosts, a.more) {
-		if h.err != nil {
-			if n++; first == nil {
-				first = h.err
-			}
-		}
-	}
-	if n == 0 {
-		return nil
-	}
-	more := ""
-	if n > 1 {
-		more = fmt.Sprintf(" (and %d more hosts)", n-1)
-	}
-	return &exit{code: codeOf(first), err: fmt.Errorf("%w%s; nothing was changed", first, more), next: nextOf(first)}
 }

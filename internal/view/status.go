@@ -2,6 +2,8 @@ package view
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -147,8 +149,14 @@ func gateCell(g gate.Status, clock time.Time) cell {
 	if len(g.Window.Operations) > 0 {
 		text += " for " + Line(strings.Join(g.Window.Operations, ", "))
 	}
+	for _, name := range slices.Sorted(maps.Keys(g.Window.Packages)) {
+		text += ", " + Line(name) + "=" + Line(g.Window.Packages[name])
+	}
 	if g.Window.SingleUse {
 		text += ", once"
+	}
+	if g.Window.Reason != "" {
+		text += ", " + Line(g.Window.Reason)
 	}
 	if g.Window.IssuedBy != "" {
 		text += ", by " + Line(g.Window.IssuedBy)
@@ -166,10 +174,17 @@ func layers(g gate.Status) string {
 	return strings.Join(off, ", ")
 }
 
+// inhibitors are all who hold the host, and what changed on it past the gate.
 func inhibitors(g gate.Status) string {
 	var held []string
+	for _, h := range g.Holds {
+		held = append(held, fmt.Sprintf("%s: %s (hold %s since %s)", Line(h.Who), Line(h.Why), Line(h.ID), h.Since.UTC().Format("2006-01-02 15:04Z")))
+	}
 	for _, i := range g.Inhibitors {
 		held = append(held, fmt.Sprintf("%s: %s (%s %s)", Line(i.Who), Line(i.Why), Line(i.Mode), Line(i.What)))
+	}
+	for _, u := range g.Ungated {
+		held = append(held, fmt.Sprintf("%s went from %s to %s past the gate", Line(u.Package), orUnknown(Line(u.Was)), orUnknown(Line(u.Now))))
 	}
 	return strings.Join(held, "; ")
 }

@@ -31,7 +31,7 @@ func agentProgram(ctx context.Context, m *Machine, p *shell.Proc) int {
 	words := p.Args[2:]
 	values := "--file --operation --package --sha256 --output --for --until --id --issued-by --reason --key --timeout --why --by --max --machine-id --run --plan"
 	o := parse(words, "--once --json --lease --all", values, true)
-	if o.bad != "" || (o.get("--output") != "" && o.get("--output") != "json" && o.get("--output") != "text") {
+	if o.bad != "" || (o.get("--output") != "" && o.get("--output") != "json" && o.get("--output") != "jsonl" && o.get("--output") != "text") {
 		m.noteUnknown(strings.Join(p.Args[1:], " "))
 		return p.Fail(agentUsage, "unknown flag %s", o.bad)
 	}
@@ -58,6 +58,8 @@ func agentProgram(ctx context.Context, m *Machine, p *shell.Proc) int {
 		return answer(p, o, map[string]any{"acknowledged": []gate.Ungated{}}, "there was nothing to acknowledge")
 	case "status":
 		return m.agentStatus(p, o)
+	case "watch":
+		return m.agentWatch(ctx, p, o)
 	case "run":
 		return m.agentRun(ctx, p, o)
 	case "wait":
