@@ -160,6 +160,8 @@ func Table() []CheckRow {
 		out = append(out, CheckRow{r.id, r.title, r.of, string(r.scope), r.needs, r.verdict, r.remedy})
 	}
 	return append(out,
+		CheckRow{"ctrl-first", "ctrl is on the target, or selected too", "K34 K56", string(perFleet), "ctrl's Packages, the target",
+			"block if nodes or gateways are selected without ctrl while it is older; unknown if nobody can tell", "select ctrl's host too"},
 		CheckRow{"preview", "the target program's preview finds no blocker", "K20 K22 K27 K28 K29", string(perParts), "the report",
 			"block for each blocker, except ctrl's unfinished objects, and for whatever is not understood", "as the finding says"},
 		CheckRow{"offline-check", "the target program's check after the stop passes", "K23 K26 K29", string(perParts), "the report",

@@ -196,3 +196,28 @@ func judgeMachines(in Input) []verdict {
 	}
 	return out
 }
+
+// CtrlFirst judges a selection without ctrl: nodes and gateways are upgraded after ctrl, never before it (K34, K56).
+func CtrlFirst(target release.Target, ctrl Facts, hosts []HostInput) []Finding {
+	pkg, ok, err := ctrl.pkg(release.Ctrl.Package())
+	arch, noArch := ctrl.Arch.Get()
+	d, have := target.Deb(release.Ctrl, arch)
+	level, text := Block, ""
+	switch {
+	case err != nil || noArch != nil || !ok:
+		level, text = UnknownFact, "which version ctrl is on is not known"
+	case !have:
+		level, text = UnknownFact, "the target has no package of ctrl to compare with"
+	default:
+		order, err := release.CompareDebian(pkg.Version, d.Version)
+		if err == nil && order >= 0 {
+			return nil
+		}
+		text = fmt.Sprintf("ctrl on %s is %s, older than the target, and is not selected: it goes first", ctrl.Host, printable(pkg.Version))
+	}
+	var out []Finding
+	for _, h := range hosts {
+		out = append(out, Finding{Check: "ctrl-first", Host: h.Name, Level: level, Text: text, Remedy: "select ctrl's host too: -l " + ctrl.Host + ":" + h.Name})
+	}
+	return out
+}

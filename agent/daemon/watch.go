@@ -75,6 +75,9 @@ func (w Watcher) follow(ctx context.Context, clock *alarm, edges <-chan struct{}
 			last = &s
 		}
 		if err := clock.set(next(w.Now(), uptime(), s)); err != nil {
+			if ctx.Err() != nil { // it was closed because the watch ends
+				return nil
+			}
 			return err
 		}
 		select {

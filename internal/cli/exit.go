@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -78,6 +79,8 @@ func codeOf(err error) int {
 		return exitDone
 	case errors.As(err, &e):
 		return e.code
+	case errors.Is(err, context.Canceled): // the operator asked twice
+		return exitInterrupted
 	case errors.Is(err, run.ErrHeld):
 		return exitHeld
 	case errors.As(err, &r):

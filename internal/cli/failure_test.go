@@ -237,3 +237,21 @@ func (b *bench) occupy(name string) {
 		b.t.Fatal(err)
 	}
 }
+
+// TestCtrlFirst: neither a node nor a gateway goes before ctrl; after it, a selection of one host is enough.
+// proves K34
+// proves K56
+func TestCtrlFirst(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, simfleet.Spec{Ctrl: 1, Nodes: 2, GW: 1})
+	b.want(b.apply("-l", "gw-1"), exitBlocked, "ctrl on ctrl-1 is 0.1.2, older than the target")
+	b.want(b.apply("-l", "node-1"), exitBlocked, "it goes first")
+	b.want(b.apply("-l", "ctrl-1"), exitDone)
+	b.want(b.apply("-l", "node-1"), exitDone)
+	if got := b.installed("node-2", release.Node); got != "0.1.2" {
+		t.Errorf("node-2 is %s", got)
+	}
+	b.want(b.apply("-l", "gw-1"), exitDone)
+	b.want(b.apply(), exitDone)
+	b.onTarget("0.1.4")
+}

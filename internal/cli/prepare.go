@@ -105,7 +105,7 @@ func (s *session) prepare(ctx context.Context, t *targetFlags, observe func(run.
 // mode says how the fleet has to be walked, by K1 to K5.
 func (p *prepared) mode(target release.Target) error {
 	var from []release.Build
-	for _, h := range p.answer.hosts {
+	for _, h := range slices.Concat(p.answer.hosts, p.answer.more) {
 		for _, pf := range h.facts.Parts {
 			if v, err := pf.Version.Get(); err == nil && !pf.Part.Gateway() {
 				revision, err := pf.Revision.Get()
@@ -249,10 +249,23 @@ func (p *prepared) evaluate() []checks.Finding {
 		in.Hosts = append(in.Hosts, hi)
 	}
 	found := checks.Evaluate(in)
+	if ctrl, left := p.ctrlLeftOut(); left {
+		found = append(found, checks.CtrlFirst(p.input.Target, ctrl, in.Hosts)...)
+	}
 	if p.input.CleanOld {
 		found = slices.DeleteFunc(found, func(f checks.Finding) bool { return f.Check == "staging" })
 	}
 	return found
+}
+
+// ctrlLeftOut gives the facts of ctrl's host where it is not among the selected ones.
+func (p *prepared) ctrlLeftOut() (checks.Facts, bool) {
+	for _, h := range p.answer.more {
+		if h.host.Has(release.Ctrl) {
+			return h.facts, true
+		}
+	}
+	return checks.Facts{}, false
 }
 
 func blocking(findings []checks.Finding) []checks.Finding {
