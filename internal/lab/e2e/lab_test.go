@@ -124,7 +124,7 @@ func nodes(t *testing.T) []nodeRow {
 // vmms is every VMM of a host as one text: unit, main process and its start time (K41).
 func vmms(t *testing.T, host string) string {
 	t.Helper()
-	return Exec(t, host, "systemctl", "show", "-p", "Id,ActiveState,MainPID,ExecMainStartTimestampMonotonic", "kibotos-vmm-*.service")
+	return sortedBlocks(Exec(t, host, "systemctl", "show", "-p", "Id,ActiveState,MainPID,ExecMainStartTimestampMonotonic", "kibotos-vmm-*.service"))
 }
 
 // TestLabFleet: the stand-in runs as a fleet, and VMMs outlive their node service.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,9 +55,16 @@ func allVMMs(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for _, h := range nodeHosts(t) {
-		out[h.Name] = Exec(t, h.Name, "systemctl", "show", "-p", "Id,MainPID,ExecMainStartTimestampMonotonic", "kibotos-vmm-*.service")
+		out[h.Name] = sortedBlocks(Exec(t, h.Name, "systemctl", "show", "-p", "Id,MainPID,ExecMainStartTimestampMonotonic", "kibotos-vmm-*.service"))
 	}
 	return out
+}
+
+// sortedBlocks puts what systemctl says of several units into one order: its own differs from call to call.
+func sortedBlocks(text string) string {
+	blocks := strings.Split(strings.TrimSpace(text), "\n\n")
+	slices.Sort(blocks)
+	return strings.Join(blocks, "\n\n")
 }
 
 func sameVMMs(t *testing.T, before map[string]string) {
