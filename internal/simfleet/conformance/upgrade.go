@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,7 @@ import (
 // proves K10 K12 K20 K21 K23 K31 K34 K41 K52 Z8
 func (f Fleet) upgrade(t *testing.T) {
 	vms := []string{"systemctl", "show", "-p", "Id,MainPID,ExecMainStartTimestampMonotonic", "kibotos-vmm-*.service"}
-	before := f.run(t, step{on: "node", argv: vms})
+	before := inOrder(f.run(t, step{on: "node", argv: vms}))
 	if n := strings.Count(before, "kibotos-vmm-"); n != f.Instances {
 		t.Fatalf("%d VMs, want %d", n, f.Instances)
 	}
@@ -49,9 +50,16 @@ func (f Fleet) upgrade(t *testing.T) {
 		f.run(t, step{on: part, argv: sudo("rm", "-rf", "--", stageDir)})
 		f.run(t, step{on: part, argv: []string{"dpkg-query", "-W", "-f", "${Version}", "kibotos-" + part}, out: regexp.QuoteMeta(f.To)})
 	}
-	if after := f.run(t, step{on: "node", argv: vms}); after != before {
+	if after := inOrder(f.run(t, step{on: "node", argv: vms})); after != before {
 		t.Errorf("the VMs are other processes:\n%s\nbefore:\n%s", after, before)
 	}
+}
+
+// inOrder sorts what systemctl says of several units: its own order differs from call to call.
+func inOrder(text string) string {
+	units := strings.Split(strings.TrimSpace(text), "\n\n")
+	slices.Sort(units)
+	return strings.Join(units, "\n\n")
 }
 
 const stageDir = "/var/lib/kibo-rollout/stage/conformance"
