@@ -17,6 +17,9 @@ type Ruling struct {
 	Why     string // evidence, or what went wrong; remote text in it is not yet safe to print
 }
 
+// notExecutable is a shell's exit status for a file that is there and cannot be executed.
+const notExecutable = 126
+
 // Judge rules on the outcome of an exec action by what the action expects.
 func (a Action) Judge(res command.Result) Ruling {
 	kind, rest, _ := strings.Cut(a.Expect, ":")
@@ -28,7 +31,12 @@ func (a Action) Judge(res command.Result) Ruling {
 			return Ruling{Why: a.Command.Argv[len(a.Command.Argv)-1] + " is there already; nothing is unpacked over it (" + firstLine(res) + ")"}
 		}
 	}
-	if res.Exit != 0 {
+	switch res.Exit {
+	case 0:
+	case notExecutable: // never a finding of the program: it did not run
+		return Ruling{Why: fmt.Sprintf("%s cannot be run there (%s): is the file system mounted noexec? kibo_stage_dir names another place",
+			a.Command.Argv[0], firstLine(res))}
+	default:
 		return Ruling{Why: fmt.Sprintf("exit status %d: %s", res.Exit, firstLine(res))}
 	}
 	switch kind {
